@@ -78,3 +78,31 @@ func (s Settings) Encode() []byte {
 	}
 	return b.Bytes()
 }
+
+// Decode reads a settings file. Unknown keys are ignored, as srt ignores them.
+func Decode(data []byte) (Settings, error) {
+	var s Settings
+	err := json.Unmarshal(data, &s)
+	return s, err
+}
+
+// Policy gives every entry of s the origin source and its key.
+func (s Settings) Policy(source string) *Policy {
+	values := func(key string, texts []string) []origin.Value {
+		out := make([]origin.Value, len(texts))
+		for i, t := range texts {
+			out[i] = origin.Value{Text: t, Origin: origin.Origin{Source: source, Element: fmt.Sprintf("%s[%d]", key, i)}}
+		}
+		return out
+	}
+	return &Policy{
+		AllowedDomains:    values("network.allowedDomains", s.Network.AllowedDomains),
+		DeniedDomains:     values("network.deniedDomains", s.Network.DeniedDomains),
+		AllowLocalBinding: s.Network.AllowLocalBinding,
+		AllowWrite:        values("filesystem.allowWrite", s.Filesystem.AllowWrite),
+		DenyWrite:         values("filesystem.denyWrite", s.Filesystem.DenyWrite),
+		DenyRead:          values("filesystem.denyRead", s.Filesystem.DenyRead),
+		AllowRead:         values("filesystem.allowRead", s.Filesystem.AllowRead),
+		AllowPty:          s.AllowPty,
+	}
+}
