@@ -7,6 +7,7 @@ replace github.com/research-harness/harness/sdk => ../../sdk
 require github.com/research-harness/harness/sdk v0.0.0-00010101000000-000000000000
 
 require (
+	github.com/Masterminds/semver/v3 v3.5.0 // indirect
 	github.com/fatih/color v1.13.0 // indirect
 	github.com/golang/protobuf v1.5.4 // indirect
 	github.com/hashicorp/go-hclog v1.6.3 // indirect
