@@ -1,7 +1,11 @@
 // Package origin records where a value of a policy came from.
 package origin
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/research-harness/harness/host/internal/problem"
+)
 
 // Origin is the place that gave a value.
 type Origin struct {
@@ -25,6 +29,11 @@ func (o Origin) String() string {
 		s += ": " + o.Element
 	}
 	return s
+}
+
+// Problem is a fault of what stands at o.
+func (o Origin) Problem(format string, args ...any) *problem.Error {
+	return problem.New(Origin{Source: o.Source, Line: o.Line}.String(), o.Element, format, args...)
 }
 
 // Value is a string with the place it came from.

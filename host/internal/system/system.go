@@ -82,3 +82,11 @@ func (s *System) Home() (string, error) {
 	}
 	return real, nil
 }
+
+// Abs makes a path that the user named absolute and clean.
+func (s *System) Abs(path string) string {
+	if filepath.IsAbs(path) {
+		return filepath.Clean(path)
+	}
+	return filepath.Join(s.Dir, path)
+}
