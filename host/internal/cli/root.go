@@ -18,6 +18,7 @@ import (
 
 	"github.com/research-harness/harness/host/internal/problem"
 	"github.com/research-harness/harness/host/internal/system"
+	"github.com/research-harness/harness/host/internal/warden"
 )
 
 // Exit statuses, as in the contract's section 1.
@@ -34,8 +35,13 @@ func (e exitStatus) Error() string { return fmt.Sprintf("exit status %d", int(e)
 // Main runs the harness with args, which do not hold the program's name, and
 // returns its exit status.
 func Main(s *system.System, args []string) int {
-	if len(args) > 0 && args[0] == "launch" {
-		return launchMain(s, args[1:]) // a start pays for nothing else
+	if len(args) > 0 {
+		switch args[0] { // a start pays for nothing else
+		case "launch":
+			return launchMain(s, args[1:])
+		case "warden":
+			return warden.Main(args[1:])
+		}
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
@@ -71,8 +77,12 @@ func newRoot(s *system.System) *cobra.Command {
 	root.SetIn(s.Stdin)
 	root.SetOut(s.Stdout)
 	root.SetErr(s.Stderr)
-	root.CompletionOptions.DisableDefaultCmd = false
+	root.PersistentFlags().BoolP("verbose", "v", false, "log what the harness does")
 	root.AddCommand(
+		newRenderCmd(s),
+		newInstallCmd(s),
+		newUninstallCmd(s),
+		newSetupCmd(s),
 		newVersionCmd(s),
 	)
 	return root

@@ -1,0 +1,420 @@
+// Package install writes what sessions run under: the srt settings, what the
+// launcher reads, the launcher itself, and the paths that the sandbox can
+// protect only when they exist. It computes everything first and shows it, and
+// changes nothing unless told to.
+package install
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/research-harness/harness/host/internal/files"
+	"github.com/research-harness/harness/host/internal/launch"
+	"github.com/research-harness/harness/host/internal/layout"
+	"github.com/research-harness/harness/host/internal/lock"
+	"github.com/research-harness/harness/host/internal/merge"
+	"github.com/research-harness/harness/host/internal/origin"
+	"github.com/research-harness/harness/host/internal/paths"
+	"github.com/research-harness/harness/host/internal/problem"
+	"github.com/research-harness/harness/host/internal/render"
+	"github.com/research-harness/harness/host/internal/srt"
+	"github.com/research-harness/harness/host/internal/system"
+	"github.com/research-harness/harness/host/internal/toolchain"
+	"github.com/research-harness/harness/sdk"
+)
+
+// Options say how to install.
+type Options struct {
+	Apply bool
+	Disk  files.Disk
+}
+
+// Run installs set for the user of s. Without Apply it prints the difference
+// to standard output and reports whether there is one; with it, it makes the
+// changes and says on standard error what it did. On an error while applying
+// each file is whole, old or new, and another run completes the work.
+func Run(ctx context.Context, s *system.System, set *render.Set, o Options) (changed bool, err error) {
+	in := &installer{sys: s, set: set, at: layout.Layout{Home: set.Home}}
+	if err := in.prepare(ctx); err != nil {
+		return false, err
+	}
+	p, err := in.plan()
+	if err != nil {
+		return false, err
+	}
+	for _, w := range append(slices.Clone(set.Warnings), in.warnings...) {
+		fmt.Fprintf(s.Stderr, "harness: warning: %s\n", problem.OneLine(w))
+	}
+	if !o.Apply {
+		p.writeDiff(s.Stdout)
+		if p.mergeChanges {
+			fmt.Fprintln(s.Stderr, restartLine)
+		}
+		return len(p.changes) > 0, nil
+	}
+	if len(p.changes) == 0 {
+		fmt.Fprintln(s.Stderr, "harness: nothing to change")
+		return false, nil
+	}
+	for _, c := range p.created {
+		if c.dir && paths.AtOrBelow(in.at.Config(), c.path) {
+			in.locked = append(in.locked, c)
+		}
+	}
+	release, err := lock.Acquire(ctx, o.Disk, in.at)
+	if err != nil {
+		return false, err
+	}
+	defer release()
+	// What another install has done since counts.
+	if p, err = in.plan(); err != nil {
+		return false, err
+	}
+	if err := o.Disk.Sweep(p.written); err != nil {
+		return false, err
+	}
+	err = p.apply(o.Disk, func(c change) { tell(s, set.Home, c) })
+	if err == nil && p.mergeChanges {
+		fmt.Fprintln(s.Stderr, restartLine)
+	}
+	return true, err
+}
+
+const restartLine = "harness: restart Claude Code to use its new settings"
+
+// installer computes the plan of one install.
+type installer struct {
+	sys      *system.System
+	set      *render.Set
+	at       layout.Layout
+	policies []*srt.Policy // of the chosen frontends, in their order
+	programs []*launch.Program
+	warnings []string
+	locked   []created // directories that exist since the lock was taken
+}
+
+// prepare does what does not depend on the files that the install writes.
+func (in *installer) prepare(ctx context.Context) error {
+	for _, f := range in.set.Chosen {
+		p, err := in.set.Policy(f.Name)
+		if err != nil {
+			return err
+		}
+		in.policies = append(in.policies, p)
+		in.programs = append(in.programs, in.program(ctx, f))
+	}
+	if in.set.Profile.ToolchainCaches {
+		for _, l := range toolchain.Links(in.sys, in.set.Home) {
+			in.warn("%s is a symbolic link to %s, which srt does not follow, so builds in a session find no cache there; "+
+				"replace the link by the directory, or set the tool's cache variable to %s", paths.Tilde(in.set.Home, l.Name), l.Target, l.Target)
+		}
+	}
+	return nil
+}
+
+// program finds the frontend's program and its version, where an argument
+// depends on it. What an earlier install or start found is used while the
+// file is the same.
+func (in *installer) program(ctx context.Context, f render.Frontend) *launch.Program {
+	if !slices.ContainsFunc(f.Args, func(a sdk.Arg) bool { return a.Versions != "" }) {
+		return nil
+	}
+	return launch.FindProgram(ctx, in.sys, in.at.Launch(f.Command), f.Command)
+}
+
+// plan compares what should be with the disk.
+func (in *installer) plan() (*plan, error) {
+	p := &plan{created: slices.Clone(in.locked)}
+	old, err := readManifest(in.at.Manifest())
+	if err != nil {
+		return nil, err
+	}
+	next := &manifest{Version: manifestVersion, Files: map[string]string{}, Created: old.Created}
+
+	steps := []func(*plan) error{in.binaries, in.createPaths, in.settings, in.launcher}
+	for _, step := range steps {
+		if err := step(p); err != nil {
+			return nil, err
+		}
+	}
+	if err := in.mergeSettings(p, old, next); err != nil {
+		return nil, err
+	}
+	if err := in.removeOld(p, old); err != nil {
+		return nil, err
+	}
+	return p, in.record(p, old, next)
+}
+
+// binaries plans a copy of this host and its plugins where agentbox looks for
+// them, when the host runs from elsewhere.
+func (in *installer) binaries(p *plan) error {
+	exe := in.sys.Exe
+	if exe == "" || exe == paths.Real(in.at.Harness()) || len(in.set.Chosen) == 0 {
+		return in.keep(p, append(in.bundledCopies(), in.at.Harness()))
+	}
+	for _, f := range in.set.Frontends {
+		if !f.Plugin.Bundled {
+			continue
+		}
+		if err := in.copy(p, f.Plugin.File, filepath.Join(in.at.Plugins(), filepath.Base(f.Plugin.File))); err != nil {
+			return err
+		}
+	}
+	return in.copy(p, exe, in.at.Harness())
+}
+
+func (in *installer) bundledCopies() []string {
+	var out []string
+	for _, f := range in.set.Frontends {
+		if f.Plugin.Bundled {
+			out = append(out, filepath.Join(in.at.Plugins(), filepath.Base(f.Plugin.File)))
+		}
+	}
+	return out
+}
+
+// keep records files that an earlier install put there.
+func (in *installer) keep(p *plan, paths []string) error {
+	for _, path := range paths {
+		if _, err := os.Lstat(path); err == nil {
+			p.kept = append(p.kept, path)
+		}
+	}
+	return nil
+}
+
+func (in *installer) copy(p *plan, from, to string) error {
+	data, err := os.ReadFile(from)
+	if err != nil {
+		return unreadable(from, err)
+	}
+	return p.file(to, 0o755, data)
+}
+
+// createPaths plans what the sandbox can grant or protect only when it
+// exists: the states, what is write-denied below an allowed path, and the
+// toolchains' directories.
+func (in *installer) createPaths(p *plan) error {
+	if len(in.set.Chosen) == 0 {
+		return nil
+	}
+	for _, d := range in.set.Caches {
+		if d.Create {
+			if err := p.ensure(d.Path, true, nil); err != nil {
+				return err
+			}
+		}
+	}
+	for _, f := range in.set.Chosen {
+		for _, path := range slices.Concat(f.State, f.Ensure) {
+			if err := in.ensure(p, path); err != nil {
+				return err
+			}
+		}
+	}
+	declared := map[string]sdk.Path{}
+	for _, f := range in.set.Frontends {
+		for _, path := range slices.Concat(f.Ensure, f.State) {
+			declared[paths.Expand(in.set.Home, path.Path)] = path
+		}
+	}
+	for i, f := range in.set.Chosen {
+		for _, deny := range deniedBelowAllowed(in.policies[i]) {
+			path, ok := declared[deny.Text]
+			if !ok {
+				if _, err := os.Lstat(deny.Text); errors.Is(err, fs.ErrNotExist) && !p.creates(deny.Text) {
+					in.warn("%s: %s is write-denied and missing, so a session leaves an empty file there while it runs (%s)",
+						f.Name, paths.Tilde(in.set.Home, deny.Text), deny.Origin)
+				}
+				continue
+			}
+			if err := in.ensure(p, path); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (in *installer) warn(format string, args ...any) {
+	if w := fmt.Sprintf(format, args...); !slices.Contains(in.warnings, w) {
+		in.warnings = append(in.warnings, w)
+	}
+}
+
+func (in *installer) ensure(p *plan, path sdk.Path) error {
+	return p.ensure(paths.Expand(in.set.Home, path.Path), path.Kind == sdk.Dir, path.Content)
+}
+
+// deniedBelowAllowed are the write denies that lie strictly below a write
+// path, globs aside.
+func deniedBelowAllowed(p *srt.Policy) []origin.Value {
+	return slices.DeleteFunc(slices.Clone(p.DenyWrite), func(d origin.Value) bool {
+		return paths.IsGlob(d.Text) || !slices.ContainsFunc(p.AllowWrite, func(w origin.Value) bool {
+			return paths.Below(d.Text, w.Text)
+		})
+	})
+}
+
+// settings plans the settings and override files.
+func (in *installer) settings(p *plan) error {
+	for i, f := range in.set.Chosen {
+		for _, o := range f.Overrides {
+			if err := p.file(in.at.Override(o.Name), 0o644, o.Content); err != nil {
+				return err
+			}
+		}
+		if err := p.file(in.at.Settings(f.Name), 0o644, in.policies[i].Settings().Encode()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// launcher plans what a start reads, and agentbox.
+func (in *installer) launcher(p *plan) error {
+	for i, f := range in.set.Chosen {
+		if err := p.file(in.at.Launch(f.Command), 0o644, in.spec(f, in.programs[i]).Encode()); err != nil {
+			return err
+		}
+	}
+	if len(in.set.Chosen) == 0 {
+		return nil
+	}
+	var index launch.Index
+	for _, f := range in.set.Frontends {
+		index.Frontends = append(index.Frontends, launch.IndexEntry{Name: f.Name, Command: f.Command, Title: f.Title})
+	}
+	if err := p.file(in.at.Index(), 0o644, index.Encode()); err != nil {
+		return err
+	}
+	return p.file(in.at.Agentbox(), 0o755, in.set.Sources.Agentbox.Data)
+}
+
+func (in *installer) spec(f render.Frontend, program *launch.Program) launch.Spec {
+	spec := launch.Spec{
+		Frontend: f.Name, Command: f.Command, Title: f.Title,
+		Settings: in.at.Settings(f.Name), Program: program,
+		Env: map[string]*string{},
+	}
+	for _, o := range f.Overrides {
+		spec.Overrides = append(spec.Overrides, in.at.Override(o.Name))
+	}
+	for _, a := range f.Args {
+		arg := launch.Arg{Value: a.Literal, Versions: a.Versions}
+		if a.Override != "" {
+			arg.Value = in.at.Override(a.Override)
+		}
+		spec.Args = append(spec.Args, arg)
+	}
+	for _, r := range f.RefusedArgs {
+		spec.Refused = append(spec.Refused, launch.Refused{Arg: r.Arg, Reason: r.Reason})
+	}
+	for _, name := range f.Env {
+		spec.Env[name] = nil
+		if v, ok := in.sys.LookupEnv(name); ok {
+			spec.Env[name] = &v
+		}
+	}
+	return spec
+}
+
+// mergeSettings plans the merge of the template into the settings files of
+// the chosen frontends that have one. A frontend that is no longer chosen
+// keeps what was merged, like the rest of its state.
+func (in *installer) mergeSettings(p *plan, old, next *manifest) error {
+	next.Merged = maps.Clone(old.Merged)
+	for _, f := range in.set.Chosen {
+		if f.SettingsFile == "" {
+			continue
+		}
+		name := paths.Expand(in.set.Home, f.SettingsFile)
+		t, err := readThrough(name)
+		if err != nil {
+			return err
+		}
+		if !t.existed {
+			t.data = p.contentOf(name)
+		}
+		merged, rec, err := merge.Merge(name, t.data, in.set.Template.Settings, old.Merged[name])
+		if err != nil {
+			return err
+		}
+		if next.Merged == nil {
+			next.Merged = map[string]merge.Record{}
+		}
+		next.Merged[name] = rec
+		p.merge(t, merged)
+	}
+	return nil
+}
+
+// removeOld plans the removal of settings, override and launch files that no
+// chosen frontend has any more, of agentbox after the last one, and of copied
+// plugins that this host is not built with.
+func (in *installer) removeOld(p *plan, old *manifest) error {
+	stale := slices.Sorted(maps.Keys(old.Files))
+	for _, f := range in.set.Frontends { // in case the manifest was lost
+		stale = append(stale, in.at.Settings(f.Name), in.at.Launch(f.Command))
+		for _, o := range f.Overrides {
+			stale = append(stale, in.at.Override(o.Name))
+		}
+	}
+	if len(in.set.Chosen) == 0 {
+		stale = append(stale, in.at.Index(), in.at.Agentbox())
+	}
+	slices.Sort(stale)
+	for _, path := range slices.Compact(stale) {
+		if slices.Contains(p.written, path) || slices.Contains(p.kept, path) {
+			continue
+		}
+		if err := p.absent(path); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// record plans the manifest, first with what an earlier install and this one
+// own together, so that a crash between two changes loses nothing.
+func (in *installer) record(p *plan, old, next *manifest) error {
+	for _, c := range p.changes {
+		if c.write && slices.Contains(p.written, c.path) {
+			next.Files[c.path] = files.Digest(c.data)
+		}
+	}
+	for _, path := range slices.Concat(p.written, p.kept) {
+		if _, ok := next.Files[path]; ok {
+			continue
+		}
+		sum, ok := old.Files[path]
+		if !ok && slices.Contains(p.written, path) {
+			data, err := os.ReadFile(path)
+			if err != nil {
+				return unreadable(path, err)
+			}
+			sum, ok = files.Digest(data), true
+		}
+		if ok {
+			next.Files[path] = sum
+		}
+	}
+	for _, c := range p.created {
+		e := createdEntry{Path: c.path, What: "dir"}
+		if !c.dir {
+			e.What = files.Digest(c.data)
+		}
+		next.Created = append(next.Created, e)
+	}
+	if len(next.Files)+len(next.Created)+len(next.Merged) == 0 {
+		return p.absent(in.at.Manifest())
+	}
+	return p.bracket(in.at.Manifest(), old.union(next).encode(), next.encode())
+}

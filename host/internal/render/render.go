@@ -1,0 +1,265 @@
+// Package render gathers the sources, the profile and the plugins' answers,
+// and gives each frontend's policy.
+package render
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/research-harness/harness/host/internal/netrules"
+	"github.com/research-harness/harness/host/internal/origin"
+	"github.com/research-harness/harness/host/internal/paths"
+	"github.com/research-harness/harness/host/internal/plugin"
+	"github.com/research-harness/harness/host/internal/policy"
+	"github.com/research-harness/harness/host/internal/problem"
+	"github.com/research-harness/harness/host/internal/profile"
+	"github.com/research-harness/harness/host/internal/sources"
+	"github.com/research-harness/harness/host/internal/srt"
+	"github.com/research-harness/harness/host/internal/system"
+	"github.com/research-harness/harness/host/internal/template"
+	"github.com/research-harness/harness/host/internal/toolchain"
+	"github.com/research-harness/harness/sdk"
+)
+
+// Options are what the user may say of where things come from.
+type Options struct {
+	Source  string   // a directory of sources, or empty
+	Profile string   // a profile, or empty
+	Plugins []string // directories of plugins
+	Log     hclog.Logger
+}
+
+// Set is everything that the policies are made from, read and validated.
+type Set struct {
+	Home      string
+	OS        string
+	Sources   *sources.Sources
+	Profile   *profile.Profile
+	Template  *template.Result
+	Frontends []Frontend // all that are trusted, in the order of their states
+	Chosen    []Frontend // those that the profile chooses, in its order
+	Caches    []toolchain.Dir
+	Warnings  []string
+
+	input srt.Input
+}
+
+// Frontend is a plugin's answer with the user's policy applied to it, and its
+// paths absolute.
+type Frontend struct {
+	plugin.Frontend
+	State     []sdk.Path
+	DenyWrite []string
+}
+
+// Load reads everything. It changes nothing on the disk and returns the first
+// problem.
+func Load(ctx context.Context, s *system.System, home string, o Options) (*Set, error) {
+	set := &Set{Home: home, OS: s.OS}
+	var err error
+	if set.Profile, err = profile.Load(s, home, o.Profile); err != nil {
+		return nil, err
+	}
+	if set.Sources, err = sources.Load(s, o.Source); err != nil {
+		return nil, err
+	}
+	allow, deny, err := netrules.Parse(set.Sources.Network.Name, set.Sources.Network.Data)
+	if err != nil {
+		return nil, err
+	}
+	rules, err := policy.Parse(set.Sources.Policy.Name, set.Sources.Policy.Data)
+	if err != nil {
+		return nil, err
+	}
+	tmpl, err := template.Parse(set.Sources.Template.Name, set.Sources.Template.Data)
+	if err != nil {
+		return nil, err
+	}
+	var caches []origin.Value
+	if set.Profile.ToolchainCaches {
+		caches = set.toolchain(s)
+	}
+	values := map[string]template.Value{
+		template.AllowedDomains:  template.List(append(allow, set.Profile.Allow...)...),
+		template.DeniedDomains:   template.List(append(deny, set.Profile.Deny...)...),
+		template.Workspaces:      template.List(set.Profile.Workspaces...),
+		template.ToolchainCaches: template.List(caches...),
+	}
+	for key, v := range set.Profile.Template {
+		values[key] = v
+	}
+	if set.Template, err = tmpl.Expand(values); err != nil {
+		return nil, err
+	}
+
+	host := plugin.New(s, home, o.Plugins)
+	if o.Log != nil {
+		host.Log = o.Log
+	}
+	loaded, warnings, err := host.Load(ctx, origin.Texts(set.Profile.Frontends))
+	set.Warnings = append(set.Warnings, warnings...)
+	if err != nil {
+		return nil, err
+	}
+	if err := set.choose(loaded, rules); err != nil {
+		return nil, err
+	}
+	sb := set.Template.Sandbox
+	set.input.OS, set.input.Home, set.input.TempDir = s.OS, home, set.tempDir(s)
+	set.input.AllowedDomains, set.input.DeniedDomains = sb.AllowedDomains, sb.DeniedDomains
+	set.input.AllowLocalBinding = sb.AllowLocalBinding
+	set.input.AllowWrite, set.input.DenyWrite, set.input.DenyRead = sb.AllowWrite, sb.DenyWrite, sb.DenyRead
+	set.input.Credentials, set.input.ReadAllow = sb.Credentials, rules.ReadAllow
+	return set, nil
+}
+
+// Policy renders the policy of the frontend called name.
+func (set *Set) Policy(name string) (*srt.Policy, error) {
+	if !slices.ContainsFunc(set.Frontends, func(f Frontend) bool { return f.Name == name }) {
+		known := make([]string, len(set.Frontends))
+		for i, f := range set.Frontends {
+			known[i] = f.Name
+		}
+		return nil, problem.New("", name, "no frontend of that name; there are %q", known)
+	}
+	return srt.Render(set.input, name)
+}
+
+// toolchain is the list that {toolchain_caches} stands for.
+func (set *Set) toolchain(s *system.System) []origin.Value {
+	dirs, warnings := toolchain.WritableDirs(s, set.Home)
+	set.Warnings = append(set.Warnings, warnings...)
+	var vs []origin.Value
+	for _, d := range dirs {
+		if d.Temp {
+			continue
+		}
+		set.Caches = append(set.Caches, d)
+		vs = append(vs, origin.Value{Text: d.Path, Origin: origin.Origin{Source: "toolchain", Element: d.Source}})
+	}
+	return vs
+}
+
+// choose applies the user's policy file to the plugins' answers and the
+// profile's choice to the result.
+func (set *Set) choose(loaded []plugin.Frontend, rules *policy.Policy) error {
+	served := make([]string, len(loaded))
+	for i, f := range loaded {
+		served[i] = f.Name
+	}
+	if err := rules.Check(served); err != nil {
+		return err
+	}
+	for _, f := range loaded {
+		set.add(f, rules)
+	}
+	if err := set.disjoint(); err != nil {
+		return err
+	}
+	chosen := set.Profile.Frontends
+	if !set.Profile.FrontendsSet {
+		for _, f := range loaded {
+			if f.Plugin.Bundled {
+				chosen = append(chosen, origin.Value{Text: f.Name})
+			}
+		}
+	}
+	for _, name := range chosen {
+		i := slices.IndexFunc(set.Frontends, func(f Frontend) bool { return f.Name == name.Text })
+		if i < 0 {
+			return problem.New(set.Profile.File, "setup.frontends", "no plugin serves %q; there are %q", name.Text, served)
+		}
+		set.Chosen = append(set.Chosen, set.Frontends[i])
+	}
+	return nil
+}
+
+// add appends a frontend, for people and for rendering.
+func (set *Set) add(f plugin.Frontend, rules *policy.Policy) {
+	from := origin.Origin{Source: "plugin " + f.Name}
+	values := func(element string, texts []string) []origin.Value {
+		var vs []origin.Value
+		for _, t := range texts {
+			vs = append(vs, origin.Value{Text: t, Origin: origin.Origin{Source: from.Source, Element: element}})
+		}
+		return vs
+	}
+	kinds := map[string]sdk.Path{}
+	var stateTexts []string
+	for _, p := range f.Contribution.State {
+		stateTexts = append(stateTexts, p.Path)
+		kinds[paths.Expand(set.Home, p.Path)] = p
+	}
+	in := srt.Frontend{
+		Name:  f.Name,
+		State: values("state", stateTexts), Own: values("own", f.Own),
+		DenyWrite: values("deny_write", f.Contribution.DenyWrite),
+	}
+	if e, ok := rules.Frontends[f.Name]; ok {
+		in.State, in.Own, in.DenyWrite = e.State, e.Own, e.DenyWrite
+	}
+	out := Frontend{Frontend: f}
+	for _, v := range in.State {
+		p := sdk.Path{Path: paths.Expand(set.Home, v.Text), Kind: sdk.Dir}
+		if k, ok := kinds[p.Path]; ok {
+			p.Kind, p.Content = k.Kind, k.Content
+		}
+		out.State = append(out.State, p)
+	}
+	for _, v := range in.DenyWrite {
+		out.DenyWrite = append(out.DenyWrite, paths.Expand(set.Home, v.Text))
+	}
+	set.Frontends = append(set.Frontends, out)
+	set.input.Frontends = append(set.input.Frontends, in)
+}
+
+// disjoint refuses two frontends whose states are equal or nested, by name or
+// behind symbolic links: neither could be protected from the other.
+func (set *Set) disjoint() error {
+	type state struct{ frontend, path, real string }
+	var seen []state
+	for _, f := range set.Frontends {
+		for _, p := range f.State {
+			s := state{f.Name, p.Path, paths.Real(p.Path)}
+			for _, o := range seen {
+				if o.frontend != s.frontend && (nested(o.path, s.path) || nested(o.real, s.real)) {
+					return problem.New("", "state", "%s of %s and %s of %s are equal or nested, so neither can be protected from the other",
+						paths.Tilde(set.Home, o.path), o.frontend, paths.Tilde(set.Home, s.path), s.frontend)
+				}
+			}
+			seen = append(seen, s)
+		}
+	}
+	return nil
+}
+
+func nested(a, b string) bool { return paths.AtOrBelow(a, b) || paths.AtOrBelow(b, a) }
+
+// tempDir is the real path of $TMPDIR. One that would grant far more than a
+// temporary directory is left out with a warning.
+func (set *Set) tempDir(s *system.System) origin.Value {
+	dir := s.Getenv("TMPDIR")
+	if dir == "" {
+		return origin.Value{}
+	}
+	if !filepath.IsAbs(dir) {
+		set.Warnings = append(set.Warnings, "TMPDIR="+dir+" is not an absolute path and is left out of the policy")
+		return origin.Value{}
+	}
+	real := paths.Real(dir)
+	info, err := os.Stat(real)
+	if why := toolchain.Refused(real, set.Home); why != "" {
+		set.Warnings = append(set.Warnings, "TMPDIR="+dir+" "+why+" and is left out of the policy")
+		return origin.Value{}
+	} else if err == nil && !info.IsDir() || err != nil && !errors.Is(err, fs.ErrNotExist) {
+		set.Warnings = append(set.Warnings, "TMPDIR="+dir+" is not a directory and is left out of the policy")
+		return origin.Value{}
+	}
+	return origin.Value{Text: real, Origin: origin.Origin{Source: "TMPDIR"}}
+}
