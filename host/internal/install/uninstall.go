@@ -46,9 +46,6 @@ func Uninstall(ctx context.Context, s *system.System, home string, o Options) (c
 		if err := p.apply(o.Disk, func(c change) { tell(s, home, c) }); err != nil {
 			return true, err
 		}
-		if err := o.Disk.Remove(at.Lock()); err != nil {
-			return true, err
-		}
 		for _, dir := range p.last {
 			if err := removeIfEmpty(o.Disk, dir); err != nil {
 				return true, err
@@ -113,6 +110,9 @@ func uninstallPlan(at layout.Layout) (p *plan, left []string, err error) {
 	}
 	if err := p.uncreate(m.Created, restored, at.Lock(), say); err != nil {
 		return nil, nil, err
+	}
+	if len(p.changes)+len(p.last) > 0 {
+		p.changes = append(p.changes, change{path: at.Lock(), remove: true, quiet: true})
 	}
 	return p, left, p.absent(at.Manifest())
 }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -58,65 +59,75 @@ type Frontend struct {
 	DenyWrite []string
 }
 
-// Load reads everything. It changes nothing on the disk and returns the first
-// problem.
+// Load reads everything, the plugins' answers last. It changes nothing on the
+// disk and returns the first problem.
 func Load(ctx context.Context, s *system.System, home string, o Options) (*Set, error) {
-	set := &Set{Home: home, OS: s.OS}
-	var err error
-	if set.Profile, err = profile.Load(s, home, o.Profile); err != nil {
-		return nil, err
-	}
-	if set.Sources, err = sources.Load(s, o.Source); err != nil {
-		return nil, err
-	}
-	allow, deny, err := netrules.Parse(set.Sources.Network.Name, set.Sources.Network.Data)
+	set, rules, err := read(s, home, o)
 	if err != nil {
 		return nil, err
 	}
-	rules, err := policy.Parse(set.Sources.Policy.Name, set.Sources.Policy.Data)
-	if err != nil {
-		return nil, err
-	}
-	tmpl, err := template.Parse(set.Sources.Template.Name, set.Sources.Template.Data)
-	if err != nil {
-		return nil, err
-	}
-	var caches []origin.Value
-	if set.Profile.ToolchainCaches {
-		caches = set.toolchain(s)
-	}
-	values := map[string]template.Value{
-		template.AllowedDomains:  template.List(append(allow, set.Profile.Allow...)...),
-		template.DeniedDomains:   template.List(append(deny, set.Profile.Deny...)...),
-		template.Workspaces:      template.List(set.Profile.Workspaces...),
-		template.ToolchainCaches: template.List(caches...),
-	}
-	for key, v := range set.Profile.Template {
-		values[key] = v
-	}
-	if set.Template, err = tmpl.Expand(values); err != nil {
-		return nil, err
-	}
-
 	host := plugin.New(s, home, o.Plugins)
 	if o.Log != nil {
 		host.Log = o.Log
 	}
-	loaded, warnings, err := host.Load(ctx, origin.Texts(set.Profile.Frontends))
-	set.Warnings = append(set.Warnings, warnings...)
+	answers, warnings, err := host.Load(ctx, origin.Texts(set.Profile.Frontends))
 	if err != nil {
 		return nil, err
 	}
-	if err := set.choose(loaded, rules); err != nil {
+	set.Warnings = append(set.Warnings, warnings...)
+	return set, set.choose(answers, rules)
+}
+
+// Of is Load with the plugins' answers given.
+func Of(s *system.System, home string, o Options, answers []plugin.Frontend) (*Set, error) {
+	set, rules, err := read(s, home, o)
+	if err != nil {
 		return nil, err
 	}
+	return set, set.choose(answers, rules)
+}
+
+// read reads all but the plugins' answers.
+func read(s *system.System, home string, o Options) (*Set, *policy.Policy, error) {
+	set := &Set{Home: home, OS: s.OS}
+	var err error
+	if set.Profile, err = profile.Load(s, home, o.Profile); err != nil {
+		return nil, nil, err
+	}
+	if set.Sources, err = sources.Load(s, o.Source); err != nil {
+		return nil, nil, err
+	}
+	allow, deny, err := netrules.Parse(set.Sources.Network.Name, set.Sources.Network.Data)
+	if err != nil {
+		return nil, nil, err
+	}
+	rules, err := policy.Parse(set.Sources.Policy.Name, set.Sources.Policy.Data)
+	if err != nil {
+		return nil, nil, err
+	}
+	tmpl, err := template.Parse(set.Sources.Template.Name, set.Sources.Template.Data)
+	if err != nil {
+		return nil, nil, err
+	}
+	values := maps.Clone(set.Profile.Template)
+	if values == nil {
+		values = map[string]template.Value{}
+	}
+	values[template.AllowedDomains] = template.List(append(allow, set.Profile.Allow...)...)
+	values[template.DeniedDomains] = template.List(append(deny, set.Profile.Deny...)...)
+	values[template.Workspaces] = template.List(set.Profile.Workspaces...)
+	values[template.ToolchainCaches] = template.List(set.toolchain(s)...)
+	if set.Template, err = tmpl.Expand(values); err != nil {
+		return nil, nil, err
+	}
 	sb := set.Template.Sandbox
-	set.input.OS, set.input.Home, set.input.TempDir = s.OS, home, set.tempDir(s)
-	set.input.AllowedDomains, set.input.DeniedDomains = sb.AllowedDomains, sb.DeniedDomains
-	set.input.AllowLocalBinding = sb.AllowLocalBinding
-	set.input.AllowWrite, set.input.DenyWrite, set.input.DenyRead = sb.AllowWrite, sb.DenyWrite, sb.DenyRead
-	set.input.Credentials, set.input.ReadAllow = sb.Credentials, rules.ReadAllow
-	return set, nil
+	set.input = srt.Input{
+		OS: s.OS, Home: home, TempDir: set.tempDir(s),
+		AllowedDomains: sb.AllowedDomains, DeniedDomains: sb.DeniedDomains, AllowLocalBinding: sb.AllowLocalBinding,
+		AllowWrite: sb.AllowWrite, DenyWrite: sb.DenyWrite, DenyRead: sb.DenyRead,
+		Credentials: sb.Credentials, ReadAllow: rules.ReadAllow,
+	}
+	return set, rules, nil
 }
 
 // Policy renders the policy of the frontend called name.
@@ -133,6 +144,9 @@ func (set *Set) Policy(name string) (*srt.Policy, error) {
 
 // toolchain is the list that {toolchain_caches} stands for.
 func (set *Set) toolchain(s *system.System) []origin.Value {
+	if !set.Profile.ToolchainCaches {
+		return nil
+	}
 	dirs, warnings := toolchain.WritableDirs(s, set.Home)
 	set.Warnings = append(set.Warnings, warnings...)
 	var vs []origin.Value
