@@ -18,6 +18,7 @@ import (
 
 	"github.com/research-harness/harness/host/internal/problem"
 	"github.com/research-harness/harness/host/internal/system"
+	"github.com/research-harness/harness/host/internal/version"
 	"github.com/research-harness/harness/host/internal/warden"
 )
 
@@ -74,6 +75,8 @@ func newRoot(s *system.System) *cobra.Command {
 		Args:          cobra.NoArgs,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
+	root.Version = version.Get().String()
+	root.SetVersionTemplate("harness {{.Version}}\n")
 	root.SetIn(s.Stdin)
 	root.SetOut(s.Stdout)
 	root.SetErr(s.Stderr)

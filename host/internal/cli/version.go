@@ -23,7 +23,7 @@ func newVersionCmd(s *system.System) *cobra.Command {
 				enc.SetIndent("", "  ")
 				return enc.Encode(i)
 			}
-			_, err := fmt.Fprintf(s.Stdout, "harness %s (commit %s, %s, %s/%s)\n", i.Version, i.Commit, i.Go, i.OS, i.Arch)
+			_, err := fmt.Fprintf(s.Stdout, "harness %s\n", i)
 			return err
 		},
 	}

@@ -3,6 +3,7 @@
 package version
 
 import (
+	"fmt"
 	"runtime"
 	"runtime/debug"
 	"strings"
@@ -38,6 +39,11 @@ func Get() Info {
 		}
 	}
 	return i
+}
+
+// String is the information on one line.
+func (i Info) String() string {
+	return fmt.Sprintf("%s (commit %s, %s, %s/%s)", i.Version, i.Commit, i.Go, i.OS, i.Arch)
 }
 
 // Bundled returns the SHA-256, in lower-case hex, of each plugin that was
