@@ -375,11 +375,22 @@ func (in *installer) removeOld(p *plan, old *manifest) error {
 		if slices.Contains(p.written, path) || slices.Contains(p.kept, path) {
 			continue
 		}
-		if err := p.absent(path); err != nil {
+		if err := p.absentWithCache(in.at, path); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// absentWithCache plans that a file is gone, and with a launch file what the
+// launcher keeps beside it.
+func (p *plan) absentWithCache(at layout.Layout, path string) error {
+	if filepath.Dir(path) == at.LaunchDir() {
+		if err := p.absent(launch.VersionCache(path)); err != nil {
+			return err
+		}
+	}
+	return p.absent(path)
 }
 
 // record plans the manifest, first with what an earlier install and this one

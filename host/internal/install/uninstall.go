@@ -104,7 +104,7 @@ func uninstallPlan(at layout.Layout) (p *plan, left []string, err error) {
 			say(path, "changed since it was installed")
 			continue
 		}
-		if err := p.absent(path); err != nil {
+		if err := p.absentWithCache(at, path); err != nil {
 			return nil, nil, err
 		}
 	}
