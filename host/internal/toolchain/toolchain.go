@@ -136,7 +136,7 @@ func usable(path string) bool {
 // systemPaths hold what other users and the system run or read. Values above
 // them, such as /usr and /var, are refused with them.
 var systemPaths = []string{
-	"/bin", "/boot", "/dev/pts", "/etc", "/lib", "/lib64", "/proc", "/root", "/run/systemd", "/sbin", "/sys",
+	"/bin", "/boot", "/dev/pts", "/etc", "/lib", "/lib64", "/proc", "/run/systemd", "/sbin", "/sys",
 	"/usr/bin", "/usr/lib", "/usr/local/bin", "/usr/local/lib", "/usr/local/sbin", "/usr/sbin", "/var/spool",
 	"/Applications", "/Library", "/System", "/private/etc", "/private/var/db",
 }
@@ -145,13 +145,19 @@ var systemPaths = []string{
 func protected(home string) []string {
 	all := slices.Clone(systemPaths)
 	if home != "" {
-		all = slices.DeleteFunc(all, func(p string) bool { return paths.AtOrBelow(home, p) }) // root's own home
+		all = slices.DeleteFunc(all, func(p string) bool { return paths.AtOrBelow(home, p) })
+		dirs := map[string]string{} // few hold all
 		for _, p := range sdk.ProtectedPaths() {
 			p = paths.Expand(home, p)
-			all = append(all, p)
-			if real := paths.Real(p); real != p {
-				all = append(all, real)
+			dir, base := filepath.Split(p)
+			if dirs[dir] == "" {
+				dirs[dir] = paths.Real(dir)
 			}
+			real := filepath.Join(dirs[dir], base)
+			if _, err := os.Readlink(real); err == nil {
+				real = paths.Real(real)
+			}
+			all = append(all, p, real)
 		}
 	}
 	return all

@@ -1,6 +1,6 @@
 // Loaded into srt's own Node ahead of srt, this asks srt's schema about each
 // entry of the JSON list in the file VERDICTS_IN, prints the verdicts and ends the process.
-import { readFileSync, realpathSync } from 'node:fs'
+import { readFileSync, realpathSync, writeFileSync } from 'node:fs'
 import { pathToFileURL } from 'node:url'
 
 const cli = pathToFileURL(realpathSync(process.argv[1]))
@@ -14,4 +14,5 @@ const verdicts = JSON.parse(readFileSync(process.env.VERDICTS_IN)).map(entry => 
   allow: accepts({ allowedDomains: [entry] }),
   deny: accepts({ deniedDomains: [entry] }),
 }))
-process.stdout.write(JSON.stringify(verdicts), () => process.exit(0))
+writeFileSync(1, JSON.stringify(verdicts))
+process.exit(0)
