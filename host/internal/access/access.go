@@ -103,10 +103,8 @@ func (m *Model) Host(hostport string) Verdict {
 }
 
 func (m *Model) ask(target string, write bool) Verdict {
+	m.prepare()
 	target = path.Clean(target)
-	if m.lists == nil {
-		m.lists = m.readLists()
-	}
 	if m.goos == "darwin" {
 		return m.askDarwin(target, write)
 	}
@@ -116,10 +114,28 @@ func (m *Model) ask(target string, write bool) Verdict {
 // Inert returns the entries that srt makes nothing of here, each with the
 // reason: patterns, links and missing paths.
 func (m *Model) Inert() []Touch {
+	m.prepare()
+	return m.lists.inert
+}
+
+// Fault is why srt would not start at all under the policy, and the entry that
+// is at fault; the reason is empty where srt would start.
+func (m *Model) Fault() (origin.Value, string) {
+	m.prepare()
+	if m.goos != "linux" {
+		return origin.Value{}, ""
+	}
+	t := m.tableFor(nil)
+	if t.fault == "" {
+		return origin.Value{}, ""
+	}
+	return t.faultBy.Entry, t.fault
+}
+
+func (m *Model) prepare() {
 	if m.lists == nil {
 		m.lists = m.readLists()
 	}
-	return m.lists.inert
 }
 
 // atOrUnder tells whether p is dir or lies below it. Both are clean.
@@ -142,7 +158,7 @@ func upward(p string) func(func(string) bool) {
 			if !yield(p) || p == "/" {
 				return
 			}
-			p = path.Dir(p)
+			p = parent(p)
 		}
 	}
 }
@@ -151,7 +167,7 @@ func upward(p string) func(func(string) bool) {
 func above(p string) func(func(string) bool) {
 	return func(yield func(string) bool) {
 		if p != "/" {
-			upward(path.Dir(p))(yield)
+			upward(parent(p))(yield)
 		}
 	}
 }

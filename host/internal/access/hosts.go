@@ -194,7 +194,7 @@ func canonicalHost(host string) string {
 		if addr, ok := parseIPv4(lower); ok {
 			return addr.String()
 		}
-		return host
+		return lower
 	}
 	return strings.TrimSuffix(lower, ".")
 }
@@ -207,11 +207,8 @@ func numeric(host string) bool {
 	if last == "" {
 		return false
 	}
-	if strings.Trim(last, "0123456789") == "" {
-		return true
-	}
-	_, ok := parseNumber(last)
-	return ok
+	hex, ok := strings.CutPrefix(last, "0x")
+	return strings.Trim(last, "0123456789") == "" || ok && strings.Trim(hex, "0123456789abcdef") == ""
 }
 
 // parseIPv4 reads an address of one to four parts in decimal, octal or

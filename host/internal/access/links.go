@@ -16,24 +16,23 @@ const maxLinks = 40
 type links struct {
 	// assume takes every missing name for a directory.
 	assume bool
-	seen   map[string]place
+	seen   map[string]place // by path, its directory resolved
 }
 
 // place is what is at a path.
 type place struct {
 	real string // with every link on the way resolved
 	dir  bool
-	err  error
+	link string // where the path itself is a link, what that holds
+	err  error  // why nothing is there
 }
 
 func newLinks(assume bool) *links {
-	return &links{assume: assume, seen: map[string]place{}}
+	return &links{assume: assume, seen: map[string]place{"/": {real: "/", dir: true}}}
 }
 
 // at resolves p, a clean absolute path.
-func (l *links) at(p string) place {
-	return l.resolve(p, maxLinks)
-}
+func (l *links) at(p string) place { return l.resolve(p, maxLinks) }
 
 // exists tells whether something is at p, links followed.
 func (l *links) exists(p string) bool { return l.at(p).err == nil }
@@ -49,29 +48,32 @@ func (l *links) canonical(p string) string {
 // name is where the name p lives: its directory resolved, its last component
 // as written.
 func (l *links) name(p string) string {
-	if p == "/" {
-		return p
+	dir := parent(p)
+	if real := l.canonical(dir); real != dir {
+		return path.Join(real, path.Base(p))
 	}
-	return path.Join(l.canonical(path.Dir(p)), path.Base(p))
+	return p
 }
 
 // deepest is p with the part of it that exists resolved, and whether all of it
 // exists. A dangling link is followed to the first name that is not there.
 func (l *links) deepest(p string) (string, bool) {
 	for range maxLinks {
-		if at := l.at(p); at.err == nil {
+		at := l.at(p)
+		if at.err == nil {
 			return at.real, true
 		}
-		dir, rest := path.Dir(p), path.Base(p)
-		for !l.exists(dir) {
-			dir, rest = path.Dir(dir), path.Join(path.Base(dir), rest)
+		first := p
+		for !l.exists(parent(first)) {
+			first = parent(first)
 		}
-		dir = l.at(dir).real
-		first, rest, _ := strings.Cut(rest, "/")
-		target, err := os.Readlink(path.Join(dir, first))
-		switch {
-		case err != nil:
-			return path.Join(dir, first, rest), false
+		dir := l.at(parent(first)).real
+		rest := p[len(first):]
+		switch target := l.at(first).link; {
+		case target == "" && dir == parent(first):
+			return p, false
+		case target == "":
+			return path.Join(dir, path.Base(first)+rest), false
 		case path.IsAbs(target):
 			p = path.Join(target, rest)
 		default:
@@ -82,31 +84,34 @@ func (l *links) deepest(p string) (string, bool) {
 }
 
 func (l *links) resolve(p string, budget int) place {
-	if p == "/" {
-		return place{real: "/", dir: true}
+	if at, ok := l.seen[p]; ok && (at.real == p || at.link != "") {
+		return at
 	}
-	parent := l.resolve(path.Dir(p), budget)
-	if parent.err != nil {
-		return parent
+	dir := parent(p)
+	up := l.resolve(dir, budget)
+	switch {
+	case up.err != nil:
+		return place{err: up.err}
+	case up.real == dir:
+		return l.look(p, dir, budget)
+	case up.real == "/":
+		return l.look(p[len(dir):], "/", budget)
+	default:
+		return l.look(up.real+"/"+path.Base(p), up.real, budget)
 	}
-	return l.step(parent.real, path.Base(p), budget)
 }
 
-// step resolves one name in a directory that is resolved.
-func (l *links) step(dir, name string, budget int) place {
-	p := dir + "/" + name
-	if dir == "/" {
-		p = dir + name
-	}
+// look resolves p, a name in dir, which is resolved.
+func (l *links) look(p, dir string, budget int) place {
 	if at, ok := l.seen[p]; ok {
 		return at
 	}
-	at := l.look(p, dir, budget)
+	at := l.lstat(p, dir, budget)
 	l.seen[p] = at
 	return at
 }
 
-func (l *links) look(p, dir string, budget int) place {
+func (l *links) lstat(p, dir string, budget int) place {
 	info, err := os.Lstat(p)
 	switch {
 	case err != nil && l.assume && errors.Is(err, fs.ErrNotExist):
@@ -115,8 +120,6 @@ func (l *links) look(p, dir string, budget int) place {
 		return place{err: err}
 	case info.Mode()&fs.ModeSymlink == 0:
 		return place{real: p, dir: info.IsDir()}
-	case budget == 0:
-		return place{err: syscall.ELOOP}
 	}
 	target, err := os.Readlink(p)
 	if err != nil {
@@ -127,16 +130,20 @@ func (l *links) look(p, dir string, budget int) place {
 		at.real = "/"
 	}
 	for name := range strings.SplitSeq(target, "/") {
-		switch name {
-		case "", ".":
-		case "..":
-			at = place{real: path.Dir(at.real), dir: true}
+		switch {
+		case name == "" || name == ".":
+		case name == "..":
+			at = place{real: parent(at.real), dir: true}
+		case budget == 0:
+			at = place{err: syscall.ELOOP}
 		default:
-			if at = l.step(at.real, name, budget-1); at.err != nil {
-				return at
-			}
+			at = l.look(path.Join(at.real, name), at.real, budget-1)
+		}
+		if at.err != nil {
+			break
 		}
 	}
+	at.link = target
 	return at
 }
 
@@ -145,4 +152,12 @@ func (l *links) look(p, dir string, budget int) place {
 func absent(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) ||
 		errors.Is(err, syscall.ELOOP) || errors.Is(err, syscall.ENAMETOOLONG)
+}
+
+// parent is the directory of p, a clean absolute path.
+func parent(p string) string {
+	if i := strings.LastIndexByte(p, '/'); i > 0 {
+		return p[:i]
+	}
+	return "/"
 }

@@ -242,9 +242,9 @@ func (p *plan) planDeny(list []entry) []writeDeny {
 			continue
 		}
 		dest := p.firstMissing(d.real)
-		if at := p.links.at(path.Dir(dest)); at.err == nil && !at.dir {
+		if at := p.links.at(parent(dest)); at.err == nil && !at.dir {
 			// Nothing can be made below a file for as long as it is there.
-			dest = path.Dir(dest)
+			dest = parent(dest)
 			if seen[dest] {
 				continue
 			}
@@ -332,7 +332,7 @@ func (p *plan) planHide(list []entry) {
 			d := readDeny{by: e, depth: strings.Count(p.links.canonical(q), "/")}
 			found := p.links.at(q)
 			for found.err != nil && !absent(found.err) && q != "/" {
-				q, d.blind = path.Dir(q), true
+				q, d.blind = parent(q), true
 				found = p.links.at(q)
 			}
 			if found.err != nil || q == "/" {
@@ -340,7 +340,7 @@ func (p *plan) planHide(list []entry) {
 			}
 			d.landing, d.dir = found.real, found.dir
 			if d.landing == "/" { // a link to the root: what holds the link is hidden
-				d.landing, d.dir, d.blind = p.links.canonical(path.Dir(q)), true, true
+				d.landing, d.dir, d.blind = p.links.canonical(parent(q)), true, true
 			}
 			if d.landing == "/" || !d.dir && p.lifted[d.landing] {
 				continue
@@ -460,7 +460,7 @@ func (p *plan) lands(q string) (string, bool) {
 		if path.IsAbs(target) {
 			return "", false
 		}
-		q = path.Join(path.Dir(q), target)
+		q = path.Join(parent(q), target)
 	}
 	return "", false
 }
@@ -541,7 +541,7 @@ func (p *plan) deny(denies []writeDeny) {
 			continue
 		}
 		if d.placeholder {
-			if over := p.over(path.Dir(d.dest)); over.kind == readOnly {
+			if over := p.over(parent(d.dest)); over.kind == readOnly {
 				p.fail(d.deny, "bubblewrap cannot make "+d.dest+" in a directory that is read-only there")
 			}
 		}
@@ -550,7 +550,7 @@ func (p *plan) deny(denies []writeDeny) {
 		added[d.raw] = d.deny
 	}
 	for _, u := range p.units {
-		deny := denyAbove(added, path.Dir(u.landing))
+		deny := denyAbove(added, parent(u.landing))
 		if deny == nil {
 			continue
 		}

@@ -50,7 +50,7 @@ func (m *Model) readLists() *lists {
 		}
 		l.allowWrite = m.grantable(l, l.allowWrite)
 	}
-	l.at = map[string][]*entry{}
+	l.at = make(map[string][]*entry, len(l.allowWrite)+len(l.denyWrite)+len(l.denyRead)+len(l.allowRead))
 	for _, list := range [][]entry{l.allowWrite, l.denyWrite, l.denyRead, l.allowRead} {
 		for i := range list {
 			e := &list[i]
@@ -97,7 +97,7 @@ func (m *Model) readList(l *lists, rule string, values []origin.Value) []entry {
 		case m.goos == "linux" && (path.Dir(staticPrefix(e.path)+"x") == "/"):
 			e.Inert = "srt ignores a pattern with no directory before its first wildcard on linux"
 		default:
-			e.match = m.newPattern(e.path, ends, stripped != v.Text)
+			e.match = m.newPattern(e.path, ends, stripped != v.Text, reads)
 			l.patterns = append(l.patterns, e)
 			continue
 		}
@@ -181,7 +181,7 @@ func (m *Model) hiddenAsSpelled(l *lists, p string) bool {
 		}
 		covers := func(q string) bool {
 			for dir := range upward(q) {
-				if matches(d.match.dir, dir) {
+				if d.match.names(dir) {
 					return true
 				}
 			}
@@ -203,11 +203,22 @@ var (
 	cwdDirs = []string{".vscode", ".idea", ".claude/commands", ".claude/agents"}
 )
 
+// GuardedByName tells whether srt write-denies what p names by its name alone,
+// in the directory where a session starts and three levels below.
+func GuardedByName(p string) bool {
+	for _, name := range slices.Concat(cwdFiles, cwdDirs, []string{".git/hooks", ".git/config"}) {
+		if strings.HasSuffix(trimAll(p), "/"+name) {
+			return true
+		}
+	}
+	return false
+}
+
 // cwdDenies are the write denies that srt adds for the directory where a
 // session starts. Below it srt searches for more to a depth of three, which is
 // not modelled.
 func (m *Model) cwdDenies() []entry {
-	names := append(append([]string(nil), cwdFiles...), cwdDirs...)
+	names := slices.Concat(cwdFiles, cwdDirs)
 	switch at := m.links.at(path.Join(m.cwd, ".git")); {
 	case m.goos == "darwin":
 		names = append(names, ".git/hooks", ".git/config")
@@ -291,7 +302,7 @@ func (m *Model) spelledOut(p string, allow bool) (ends []int, whole bool) {
 		case err != nil && hasWildcard(p[start:]), allow && linked && hasWildcard(p[start:]):
 			return ends, false
 		case err != nil:
-			return ends, true
+			return ends, !allow || !linked
 		case wild:
 			ends = append(ends, end)
 		}
@@ -301,38 +312,73 @@ func (m *Model) spelledOut(p string, allow bool) (ends []int, whole bool) {
 
 // pattern is an entry with wildcards.
 type pattern struct {
-	// exact matches what the entry names, dir what holds it where the entry
-	// ended in "/**". The directory before the first wildcard counts in both
-	// spellings, as written and resolved.
-	exact, dir []*regexp.Regexp
+	// globs are the readings of it, of which one must match.
+	globs []glob
+	// tail is set where it ended in "/**".
+	tail bool
 }
 
-// newPattern compiles p, which had "/**" at its end where tail. Up to each of
-// ends it is also a name, below which the rest is a pattern.
-func (m *Model) newPattern(p string, ends []int, tail bool) *pattern {
-	out := &pattern{}
-	add := func(base, rest string) {
-		dir := globRegexp(base, rest)
-		out.dir = append(out.dir, dir)
-		if tail {
-			dir = globRegexp(base, rest+"/**")
-		}
-		out.exact = append(out.exact, dir)
-	}
+// glob is what must follow a path that is a name. It is compiled when it is
+// first needed, which for most is never.
+type glob struct {
+	base, rest string
+	dir, below *regexp.Regexp
+}
+
+// newPattern reads p, which had "/**" at its end where tail. Up to each of ends
+// it is also a name, below which the rest is a pattern. A pattern of a read list
+// counts with that name resolved too.
+func (m *Model) newPattern(p string, ends []int, tail, resolved bool) *pattern {
+	out := &pattern{tail: tail}
 	base := path.Dir(staticPrefix(p) + "x")
 	for _, end := range append([]int{len(base)}, ends...) {
-		if base, rest := p[:end], p[end:]; hasWildcard(rest) {
-			add(base, rest)
-			if real := m.links.canonical(base); real != base && real != "/" {
-				add(real, rest)
-			}
+		base, rest := p[:end], p[end:]
+		if !hasWildcard(rest) {
+			continue
+		}
+		out.globs = append(out.globs, glob{base: base, rest: rest})
+		if real := m.links.canonical(base); resolved && real != base && real != "/" {
+			out.globs = append(out.globs, glob{base: real, rest: rest})
 		}
 	}
 	return out
 }
 
-func matches(res []*regexp.Regexp, p string) bool {
-	return slices.ContainsFunc(res, func(re *regexp.Regexp) bool { return re.MatchString(p) })
+// names tells whether the pattern, without the "/**" at its end, matches q.
+func (p *pattern) names(q string) bool {
+	for i := range p.globs {
+		g := &p.globs[i]
+		if !strings.HasPrefix(q, g.base) {
+			continue
+		}
+		if g.dir == nil {
+			g.dir = globRegexp(g.base, g.rest)
+		}
+		if g.dir.MatchString(q) {
+			return true
+		}
+	}
+	return false
+}
+
+// exactly tells whether the whole pattern matches q.
+func (p *pattern) exactly(q string) bool {
+	if !p.tail {
+		return p.names(q)
+	}
+	for i := range p.globs {
+		g := &p.globs[i]
+		if !strings.HasPrefix(q, g.base) {
+			continue
+		}
+		if g.below == nil {
+			g.below = globRegexp(g.base, g.rest+"/**")
+		}
+		if g.below.MatchString(q) {
+			return true
+		}
+	}
+	return false
 }
 
 // trimAll drops a trailing "/**", which srt drops too.

@@ -14,6 +14,9 @@ func (m *Model) askLinux(target string, write bool) Verdict {
 	loc := m.walk(t, target)
 	over := t.over(loc)
 	v := m.judge(t, loc, over, write)
+	if v.Allowed && over.source != "" && over.host(loc) != real {
+		v.Allowed, v.Reason = false, "a link on the way leads elsewhere there, to "+loc
+	}
 	if loc != target && v.Rule != Default {
 		v.Reason = "it leads to " + loc + ", where " + v.Reason
 	}
@@ -62,15 +65,15 @@ func (m *Model) matched(paths ...string) []entry {
 
 // names tells whether the pattern of e names q, which must be there.
 func (m *Model) names(e entry, q string) bool {
-	if matches(e.match.exact, q) {
-		_, err := os.Lstat(q)
-		return err == nil
+	if e.match.exactly(q) {
+		at := m.links.at(q)
+		return at.err == nil || at.link != ""
 	}
-	if e.Rule != DenyRead || !matches(e.match.dir, q) {
+	if e.Rule != DenyRead || !e.match.names(q) {
 		return false
 	}
 	entries, err := os.ReadDir(q)
-	return err == nil && len(entries) > 0
+	return m.links.assume || err == nil && len(entries) > 0
 }
 
 // walk follows p in the session as the kernel would there: a link counts where
@@ -85,7 +88,7 @@ func (m *Model) walk(t *table, p string) string {
 		case "", ".":
 			continue
 		case "..":
-			loc = path.Dir(loc)
+			loc = parent(loc)
 			continue
 		}
 		next := path.Join(loc, name)

@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/research-harness/harness/host/internal/audit"
 	"github.com/research-harness/harness/host/internal/files"
 	"github.com/research-harness/harness/host/internal/launch"
 	"github.com/research-harness/harness/host/internal/layout"
@@ -105,6 +106,14 @@ func (in *installer) prepare(ctx context.Context) error {
 		p, err := in.set.Policy(f.Name)
 		if err != nil {
 			return err
+		}
+		for _, finding := range audit.Check(p, audit.For(in.sys, in.set, f)) {
+			switch finding.Severity {
+			case audit.Error:
+				return finding.Err()
+			case audit.Warning:
+				in.warn("%s; %s", finding.Message, finding.Fix)
+			}
 		}
 		in.policies = append(in.policies, p)
 		in.programs = append(in.programs, in.program(ctx, f))
