@@ -1,13 +1,18 @@
 package launch
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/research-harness/harness/host/internal/access"
+	"github.com/research-harness/harness/host/internal/layout"
+	"github.com/research-harness/harness/host/internal/system"
 )
 
 // socketName is the longest name that srt gives a socket in its temporary
@@ -15,43 +20,47 @@ import (
 const socketName = len("/claude-socks-0123456789abcdef.sock")
 
 // tempDir sets the variables that decide where srt and the session keep
-// temporary files. srt makes its sockets in TMPDIR, and gives the session a
-// TMPDIR of its own choice unless a variable tells it one.
+// temporary files. The session gets the caller's directory, through a variable
+// without which srt would give it one that may not exist. srt itself gets
+// another where it cannot work with the caller's: its sockets need a short
+// name, and its mounts one without symbolic links.
 func (l launcher) tempDir(model *access.Model, env []string) []string {
-	tmp := l.s.Getenv("TMPDIR")
 	if l.s.Getenv("CLAUDE_CODE_TMPDIR") == "" && l.s.Getenv("CLAUDE_TMPDIR") == "" {
-		for _, dir := range []string{tmp, "/tmp"} {
-			if real, ok := l.writableDir(model, dir); ok {
+		for _, dir := range []string{l.s.Getenv("TMPDIR"), "/tmp"} {
+			if real, ok := l.realDir(dir); ok && model.Write(real).Allowed {
 				env = setenv(env, "CLAUDE_CODE_TMPDIR", real)
 				break
 			}
 		}
 	}
-	longest := 107 // sun_path without its final NUL
+	longest := 107 // a socket's path without the final NUL
 	if l.s.OS == "darwin" {
 		longest = 103
 	}
-	if len(tmp)+socketName > longest {
-		env = setenv(env, "TMPDIR", "/tmp")
+	// As Node finds it.
+	if tmp := cmp.Or(l.s.Getenv("TMPDIR"), l.s.Getenv("TMP"), l.s.Getenv("TEMP")); tmp != "" {
+		real, ok := l.realDir(tmp)
+		if !ok || unix.Access(real, unix.W_OK|unix.X_OK) != nil || len(real)+socketName > longest {
+			real = "/tmp"
+		}
+		if real != filepath.Clean(tmp) {
+			env = setenv(env, "TMPDIR", real)
+		}
 	}
 	return env
 }
 
-// writableDir returns the real path of dir and whether it is a directory that
-// the session can write.
-func (l launcher) writableDir(model *access.Model, dir string) (string, bool) {
+// realDir returns the real path of dir and whether it is a directory.
+func (l launcher) realDir(dir string) (string, bool) {
 	if dir == "" {
 		return "", false
 	}
-	if !filepath.IsAbs(dir) {
-		dir = filepath.Join(l.s.Dir, dir)
-	}
-	real, err := filepath.EvalSymlinks(dir)
+	real, err := filepath.EvalSymlinks(l.s.Abs(dir))
 	if err != nil {
 		return "", false
 	}
 	info, err := os.Stat(real)
-	return real, err == nil && info.IsDir() && model.Write(real).Allowed
+	return real, err == nil && info.IsDir()
 }
 
 func setenv(env []string, key, value string) []string {
@@ -82,4 +91,11 @@ func (l launcher) cacheWarning(model *access.Model) string {
 		return ""
 	}
 	return fmt.Sprintf("warning: the session cannot write %s; type: harness install --apply", strings.Join(bad, ", "))
+}
+
+// SessionEnv is the environment of a session as a start would set it, for the
+// sandbox runtime of the settings that model stands for.
+func SessionEnv(s *system.System, home string, model *access.Model) []string {
+	l := launcher{s: s, lay: layout.Layout{Home: home}}
+	return l.tempDir(model, append(slices.Clone(s.Env), "AGENTBOX=1"))
 }

@@ -107,9 +107,9 @@ var bundled = []IndexEntry{
 	{"antigravity", "agy", "Antigravity"},
 }
 
-// Frontends returns every frontend that install knew, or the bundled ones
+// frontends returns every frontend that install knew, or the bundled ones
 // where it has not run.
-func Frontends(lay layout.Layout) []IndexEntry {
+func frontends(lay layout.Layout) []IndexEntry {
 	var x Index
 	if data, err := readFile(lay.Index()); err == nil && decode(data, &x) == nil && len(x.Frontends) > 0 {
 		return x.Frontends
@@ -122,14 +122,14 @@ var commandName = regexp.MustCompile(`^[a-z][a-z0-9-]*$`)
 // known refuses a missing or unknown command. The index is read only where
 // the command has no launch file.
 func (l launcher) known(args []string) error {
-	if len(args) > 0 && commandName.MatchString(args[0]) {
+	if len(args) > 0 && commandName.MatchString(args[0]) && l.lay.Launch(args[0]) != l.lay.Index() {
 		_, err := os.Lstat(l.lay.Launch(args[0]))
 		if !errors.Is(err, fs.ErrNotExist) || l.indexed(args[0]) != nil {
 			return nil
 		}
 	}
 	var commands []string
-	for _, f := range Frontends(l.lay) {
+	for _, f := range frontends(l.lay) {
 		commands = append(commands, f.Command)
 	}
 	list := strings.Join(commands, ", ")
@@ -140,7 +140,7 @@ func (l launcher) known(args []string) error {
 }
 
 func (l launcher) indexed(command string) *IndexEntry {
-	for _, f := range Frontends(l.lay) {
+	for _, f := range frontends(l.lay) {
 		if f.Command == command {
 			return &f
 		}
@@ -155,13 +155,16 @@ func (l launcher) files(command string) (Spec, []byte, error) {
 	var spec Spec
 	file := l.lay.Launch(command)
 	data, err := readFile(file)
-	if f := l.indexed(command); errors.Is(err, fs.ErrNotExist) && f != nil {
-		return spec, nil, fmt.Errorf("%s: %w; %s (the profile's [setup] frontends, where it is set, must name %q)", file, err, remedy, f.Name)
-	}
 	if err == nil {
 		err = decode(data, &spec)
 	}
+	if err == nil && (spec.Command != command || !filepath.IsAbs(spec.Settings)) {
+		err = errors.New("not what install writes")
+	}
 	if err != nil {
+		if f := l.indexed(command); f != nil && errors.Is(err, fs.ErrNotExist) {
+			return spec, nil, fmt.Errorf("%s: %w; %s (the profile's [setup] frontends, where it is set, must name %q)", file, err, remedy, f.Name)
+		}
 		return spec, nil, fmt.Errorf("%s: %w; %s", file, err, remedy)
 	}
 	settings, err := readFile(spec.Settings)
@@ -216,16 +219,13 @@ func executable(name string) bool {
 func lookPath(s *system.System, command string) string {
 	path, ok := s.LookupEnv("PATH")
 	if !ok {
-		return ""
+		return "" // while an empty PATH is the current directory
 	}
 	for dir := range strings.SplitSeq(path, ":") {
-		if !filepath.IsAbs(dir) {
-			if s.Dir == "" {
-				continue
-			}
-			dir = filepath.Join(s.Dir, dir)
+		if !filepath.IsAbs(dir) && s.Dir == "" {
+			continue
 		}
-		if p := filepath.Join(dir, command); executable(p) {
+		if p := filepath.Join(s.Abs(dir), command); executable(p) {
 			return p
 		}
 	}
@@ -252,10 +252,19 @@ func (l launcher) visible(model *access.Model, spec Spec, program string) error 
 		return fmt.Errorf("%s: %w; install %s again", program, reason(err), cmp.Or(spec.Title, spec.Command))
 	}
 	for _, p := range []string{real, program} {
-		if v := model.Read(p); !v.Allowed {
-			return fmt.Errorf("the program %s is hidden from the session (%s); add %q to [read] allow in sandbox/policy.toml of a source directory DIR and type: harness install --source DIR --apply",
-				p, v.Reason, paths.Tilde(l.lay.Home, filepath.Dir(p)))
+		v := model.Read(p)
+		if v.Allowed {
+			continue
 		}
+		remedy := "take that entry out of the settings template"
+		if paths.Below(p, l.lay.Home) {
+			place := filepath.Dir(p)
+			if place == l.lay.Home {
+				place = p
+			}
+			remedy = fmt.Sprintf("add %q to [read] allow in sandbox/policy.toml", paths.Tilde(l.lay.Home, place))
+		}
+		return fmt.Errorf("the program %s is hidden from the session (%s); %s of a source directory DIR and type: harness install --source DIR --apply", p, v.Reason, remedy)
 	}
 	dir, err := filepath.EvalSymlinks(l.s.Dir)
 	if l.s.Dir == "" || err != nil {
@@ -335,13 +344,13 @@ func (s *Start) Exec() error {
 
 // Usage is what "agentbox --help" prints.
 func Usage(s *system.System) string {
-	frontends := bundled
+	known := bundled
 	if home, err := s.Home(); err == nil {
-		frontends = Frontends(layout.Layout{Home: home})
+		known = frontends(layout.Layout{Home: home})
 	}
 	var b strings.Builder
 	b.WriteString("usage: agentbox FRONTEND [ARG...]\n\nStart a coding agent in its sandbox. Every ARG reaches the agent unchanged.\n\nfrontends:\n")
-	for _, f := range frontends {
+	for _, f := range known {
 		fmt.Fprintf(&b, "  %-12s %s\n", f.Command, problem.OneLine(f.Title))
 	}
 	return b.String()

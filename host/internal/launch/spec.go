@@ -116,7 +116,7 @@ func decode(data []byte, v any) error {
 		return err
 	}
 	if format.Version != specVersion {
-		return fmt.Errorf("version %d is not %d", format.Version, specVersion)
+		return fmt.Errorf("has format version %d, but this harness reads %d", format.Version, specVersion)
 	}
 	return json.Unmarshal(data, v)
 }

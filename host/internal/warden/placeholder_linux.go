@@ -54,7 +54,7 @@ func identify(path string) (identity, bool) {
 	}
 	born := st.Btime
 	if st.Mask&unix.STATX_BTIME == 0 {
-		born = st.Ctime // no file system without a birth time changes it for a placeholder
+		born = st.Ctime // which nothing changes as long as it is a placeholder
 	}
 	return identity{st.Dev_major, st.Dev_minor, st.Ino, born}, true
 }

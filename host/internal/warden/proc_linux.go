@@ -84,15 +84,22 @@ func readStat(pid int) (stat, bool) {
 
 // children returns the child processes of every thread of pid.
 func children(pid int) []int {
-	dir := fmt.Sprintf("/proc/%d/task", pid)
-	threads, _ := os.ReadDir(dir)
+	threads, _ := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
 	var out []int
 	for _, t := range threads {
-		data, _ := os.ReadFile(dir + "/" + t.Name() + "/children")
-		for f := range strings.FieldsSeq(string(data)) {
-			if n, err := strconv.Atoi(f); err == nil {
-				out = append(out, n)
-			}
+		tid, _ := strconv.Atoi(t.Name())
+		out = append(out, threadChildren(pid, tid)...)
+	}
+	return out
+}
+
+// threadChildren returns the child processes of one thread of pid.
+func threadChildren(pid, tid int) []int {
+	data, _ := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", pid, tid))
+	var out []int
+	for f := range strings.FieldsSeq(string(data)) {
+		if n, err := strconv.Atoi(f); err == nil {
+			out = append(out, n)
 		}
 	}
 	return out

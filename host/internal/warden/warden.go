@@ -14,6 +14,12 @@
 //
 // It ends with the runtime, reads nothing of the session, writes nothing but
 // those removals, and where it fails all is as without it.
+//
+// An agent that wants to stop itself by SIGTSTP alone, as Claude Code and
+// OpenCode do at Ctrl-Z, goes on, because the kernel drops that signal in a
+// group without a shell, and nothing outside can tell. It has given the
+// terminal back by then, so a second Ctrl-Z stops the runtime and, through the
+// warden, the session.
 package warden
 
 import (

@@ -129,7 +129,7 @@ func watched(pid int) bool {
 
 func (w *world) await(what string, ok func() bool) {
 	w.t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); !ok(); time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); !ok(); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			w.t.Fatalf("waited in vain until %s", what)
 		}
@@ -268,8 +268,10 @@ func TestOnlyPlaceholdersOfThisStartAreRemoved(t *testing.T) {
 	if err := os.Chmod(w.workspace+"/.zshrc", 0o444); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Chmod(w.workspace+"/.gitconfig", 0o600); err != nil {
-		t.Fatal(err)
+	for _, name := range []string{".gitconfig", ".mcp.json"} {
+		if err := os.Chmod(filepath.Join(w.workspace, name), 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
 	w.write(w.workspace+"/.mcp.json", "{}")
 	w.write(w.workspace+"/paper", "")
@@ -411,7 +413,7 @@ func (p *person) types(text string) {
 // sees waits for text after what it saw before.
 func (p *person) sees(text string) {
 	p.w.t.Helper()
-	timeout := time.After(20 * time.Second)
+	timeout := time.After(time.Minute)
 	for {
 		if i := bytes.Index(p.all[p.pos:], []byte(text)); i >= 0 {
 			p.pos += i + len(text)

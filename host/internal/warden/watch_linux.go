@@ -21,6 +21,7 @@ const (
 // warden is the state of one watch.
 type warden struct {
 	self    int
+	depth   int     // of process namespaces that this process is in
 	runtime process // the sandbox runtime
 	started time.Time
 	tty     int // the terminal, or -1
@@ -40,7 +41,7 @@ type warden struct {
 // watch runs until the runtime and its session are gone.
 func watch(runtime int, started time.Time, tty int) {
 	closePipes()
-	w := &warden{self: os.Getpid(), started: started, tty: tty}
+	w := &warden{self: os.Getpid(), depth: len(namespacePIDs(os.Getpid())), started: started, tty: tty}
 	var ok bool
 	// A runtime that is gone already has another parent take its place.
 	if w.runtime, ok = holdParent(runtime); !ok {
@@ -78,7 +79,6 @@ func (w *warden) find() bool {
 // look finds the session and the runtime's helpers among its descendants, as
 // far as they have started.
 func (w *warden) look() {
-	depth := len(namespacePIDs(w.self))
 	known := map[int]bool{w.self: true}
 	queue := []int{w.runtime.pid}
 	for _, h := range w.helpers {
@@ -91,7 +91,8 @@ func (w *warden) look() {
 		queue = queue[1:]
 	}
 	for i := 0; i < len(queue); i++ {
-		for _, pid := range children(queue[i]) {
+		// The runtime and its helpers start others from their main thread.
+		for _, pid := range threadChildren(queue[i], queue[i]) {
 			if known[pid] {
 				continue
 			}
@@ -100,7 +101,7 @@ func (w *warden) look() {
 				continue
 			}
 			known[pid] = true
-			if len(namespacePIDs(pid)) <= depth {
+			if len(namespacePIDs(pid)) <= w.depth {
 				w.helpers = append(w.helpers, p)
 				queue = append(queue, pid)
 				continue
@@ -248,8 +249,9 @@ func (w *warden) workload() []member {
 
 // end ends what the runtime left behind.
 func (w *warden) end() {
-	for range 20 { // a sandbox that is still being built
-		if w.look(); w.session != nil || len(w.helpers) == 0 || !slices.ContainsFunc(w.helpers, process.running) {
+	// A sandbox may still be being built.
+	for tries := 0; w.session == nil && tries < 20; tries++ {
+		if w.look(); !slices.ContainsFunc(w.helpers, process.running) {
 			break
 		}
 		time.Sleep(lookEvery)

@@ -1,7 +1,0 @@
-//go:build !linux
-
-package warden
-
-import "time"
-
-func watch(int, time.Time, int) {}
