@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/research-harness/harness/host/internal/problem"
+	"github.com/research-harness/harness/host/internal/scope"
 	"github.com/research-harness/harness/host/internal/system"
 	"github.com/research-harness/harness/host/internal/version"
 	"github.com/research-harness/harness/host/internal/warden"
@@ -42,6 +43,8 @@ func Main(s *system.System, args []string) int {
 			return launchMain(s, args[1:])
 		case "warden":
 			return warden.Main(args[1:])
+		case scope.InnerVerb:
+			return report(s, scope.Inner(args[1:]))
 		}
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
@@ -86,6 +89,9 @@ func newRoot(s *system.System) *cobra.Command {
 		newInstallCmd(s),
 		newUninstallCmd(s),
 		newSetupCmd(s),
+		newExecCmd(s),
+		newCheckCmd(s),
+		newFrontendCmd(s),
 		newVersionCmd(s),
 	)
 	return root

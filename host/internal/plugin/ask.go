@@ -33,14 +33,33 @@ const (
 
 // ask runs the plugin and returns its checked answer. When it returns, no
 // process of the plugin is left.
-func (h *Host) ask(ctx context.Context, f Found, img *image, sockets string) (Frontend, error) {
-	ctx, cancel := context.WithTimeout(ctx, h.Timeout)
-	defer cancel()
-	began := time.Now()
+func (h *Host) ask(ctx context.Context, f Found, img *image, sockets string) (front Frontend, err error) {
+	p := h.process(f, img)
+	err = h.session(ctx, p, sockets, h.Timeout, func(ctx context.Context, conn *grpc.ClientConn) error {
+		front, err = h.describe(ctx, p, f, sdk.NewClient(conn))
+		return err
+	})
+	return front, err
+}
 
+// process is the process of a plugin, not started. One that is not bundled
+// is confined where that works.
+func (h *Host) process(f Found, img *image) *process {
 	p := &process{file: f.File, image: img, system: h.System, home: h.Home, exited: make(chan struct{})}
 	if !f.Bundled {
 		p.confine = h.bwrap()
+	}
+	return p
+}
+
+// session starts p, gives use a connection to it, and ends it, after the time
+// limit at the latest.
+func (h *Host) session(ctx context.Context, p *process, sockets string, limit time.Duration, use func(context.Context, *grpc.ClientConn) error) error {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	log := h.Log
+	if !log.IsDebug() {
+		log = hclog.NewNullLogger() // what is wrong is said once, by explain
 	}
 	client := goplugin.NewClient(&goplugin.ClientConfig{
 		HandshakeConfig:  sdk.Handshake(),
@@ -53,9 +72,9 @@ func (h *Host) ask(ctx context.Context, f Found, img *image, sockets string) (Fr
 			return p, nil
 		},
 		// Time runs out through ctx alone, which kills the process.
-		StartTimeout: 2 * h.Timeout,
-		Logger:       h.Log,
-		SyncStderr:   h.Log.StandardWriter(&hclog.StandardLoggerOptions{ForceLevel: hclog.Debug}),
+		StartTimeout: 2 * limit,
+		Logger:       log,
+		SyncStderr:   log.StandardWriter(&hclog.StandardLoggerOptions{ForceLevel: hclog.Debug}),
 		GRPCDialOptions: []grpc.DialOption{
 			grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxAnswer)),
 			grpc.WithMaxHeaderListSize(maxHeader),
@@ -67,55 +86,53 @@ func (h *Host) ask(ctx context.Context, f Found, img *image, sockets string) (Fr
 		p.Kill(ctx)
 		client.Kill()
 	}()
-
-	fail := func(err error) (Frontend, error) { return Frontend{}, h.explain(ctx, f, p, err) }
 	rpc, err := client.Client()
 	if err != nil {
-		return fail(err)
+		return h.explain(ctx, p, err)
 	}
-	raw, err := rpc.Dispense(sdk.PluginName)
-	if err != nil {
-		return fail(err)
-	}
-	frontend := raw.(sdk.Frontend)
+	return use(ctx, rpc.(*goplugin.GRPCClient).Conn)
+}
 
+// describe asks a running plugin, once more with the values of the variables
+// that its first answer names, and checks the answers.
+func (h *Host) describe(ctx context.Context, p *process, f Found, frontend sdk.Frontend) (Frontend, error) {
 	req := sdk.Request{OS: h.System.OS, Arch: h.System.Arch, Home: h.Home, HarnessVersion: version.Get().Version}
+	first, err := frontend.Describe(ctx, req)
+	if err != nil {
+		return Frontend{}, h.explain(ctx, p, err)
+	}
+	if err := h.check(f, first, req); err != nil {
+		return Frontend{}, err
+	}
+	if len(first.Env) == 0 {
+		return Frontend{Contribution: first, Plugin: f, Request: req}, nil
+	}
+	req.Env = map[string]string{}
+	for _, name := range first.Env {
+		if v, ok := h.System.LookupEnv(name); ok {
+			req.Env[name] = strings.ToValidUTF8(v, "\uFFFD")
+		}
+	}
 	c, err := frontend.Describe(ctx, req)
 	if err != nil {
-		return fail(err)
+		return Frontend{}, h.explain(ctx, p, err)
+	}
+	if c.Command != first.Command || !slices.Equal(c.Env, first.Env) {
+		return Frontend{}, problem.New(f.File, "env", "command and env change with the values of the variables")
 	}
 	if err := h.check(f, c, req); err != nil {
 		return Frontend{}, err
 	}
-	if len(c.Env) > 0 {
-		first := c
-		req.Env = map[string]string{}
-		for _, name := range c.Env {
-			if v, ok := h.System.LookupEnv(name); ok {
-				req.Env[name] = strings.ToValidUTF8(v, "\uFFFD")
-			}
-		}
-		if c, err = frontend.Describe(ctx, req); err != nil {
-			return fail(err)
-		}
-		if c.Command != first.Command || !slices.Equal(c.Env, first.Env) {
-			return Frontend{}, problem.New(f.File, "env", "command and env change with the values of the variables")
-		}
-		if err := h.check(f, c, req); err != nil {
-			return Frontend{}, err
-		}
-	}
-	h.Log.Debug("plugin answered", "file", f.File, "time", time.Since(began))
 	return Frontend{Contribution: c, Plugin: f, Request: req}, nil
 }
 
 // explain turns a failure of go-plugin or gRPC into what the user can act on.
-func (h *Host) explain(ctx context.Context, f Found, p *process, err error) error {
+func (h *Host) explain(ctx context.Context, p *process, err error) error {
 	broken := func(format string, args ...any) error {
-		return problem.New(f.File, "", format, args...).
+		return problem.New(p.file, "", format, args...).
 			WithHint("remove the file or install another version of the plugin")
 	}
-	h.Log.Debug("plugin failed", "file", f.File, "error", err)
+	h.Log.Debug("plugin failed", "file", p.file, "error", err)
 	switch {
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
 		if p.firstLine() == "" {
@@ -123,7 +140,7 @@ func (h *Host) explain(ctx context.Context, f Found, p *process, err error) erro
 		}
 		return broken("gave no answer within %s", h.Timeout)
 	case ctx.Err() != nil:
-		return problem.New(f.File, "", "%w", context.Cause(ctx))
+		return problem.New(p.file, "", "%w", context.Cause(ctx))
 	}
 	if start, ok := errors.AsType[*startError](err); ok {
 		return broken("%s", start.reason(h.System.OS, h.System.Arch))
@@ -149,7 +166,7 @@ func (h *Host) explain(ctx context.Context, f Found, p *process, err error) erro
 	}
 	switch st.Code() {
 	case codes.Unknown: // the frontend's own error
-		return problem.New(f.File, "", "%s", shorten(st.Message(), 500))
+		return problem.New(p.file, "", "%s", shorten(st.Message(), 500))
 	case codes.ResourceExhausted:
 		return broken("gave an answer of more than 1 MiB")
 	case codes.Unimplemented:

@@ -29,20 +29,28 @@ func (h *Host) bwrap() string {
 	return h.bwrapFile
 }
 
+// Confines reports whether a plugin that is not bundled runs in a sandbox.
+func (h *Host) Confines() bool { return h.bwrap() != "" }
+
 // confinement returns bubblewrap's arguments for a plugin: a read-only root
 // in which home and every place with other programs' sockets is empty, no
-// network, no other process, and sockets as the one writable directory.
-func confinement(home, sockets, program string) []string {
-	return []string{
+// network, no other process, and nothing writable but the given directories.
+func confinement(home string, writable []string, program string) []string {
+	args := []string{
 		"--unshare-all", "--die-with-parent",
 		"--ro-bind", "/", "/",
 		"--tmpfs", "/tmp", "--tmpfs", "/var/tmp", "--tmpfs", "/run",
 		"--ro-bind-try", "/run/current-system", "/run/current-system", // where NixOS keeps its programs
 		"--tmpfs", home,
 		"--dev", "/dev", "--proc", "/proc",
-		"--bind", sockets, sockets,
-		"--remount-ro", "/tmp", "--remount-ro", "/var/tmp", "--remount-ro", "/run", "--remount-ro", home, "--remount-ro", "/dev",
-		"--chdir", "/",
-		"--", program,
 	}
+	for _, dir := range writable {
+		if dir != "" {
+			args = append(args, "--bind", dir, dir)
+		}
+	}
+	for _, dir := range []string{"/tmp", "/var/tmp", "/run", home, "/dev"} {
+		args = append(args, "--remount-ro", dir)
+	}
+	return append(args, "--chdir", "/", "--", program)
 }

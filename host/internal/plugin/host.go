@@ -212,110 +212,135 @@ func (h *Host) At(path string) (Found, error) {
 	return f, nil
 }
 
-// Load asks every plugin that may run, all at once, and returns their answers
-// in the order of [Compare]. Named are the policy names that the user chose
-// or named: each must be served. Another plugin that was never trusted is
-// left out with a warning. Whatever else keeps a plugin from answering is a
-// problem, since the state of a frontend that is not known cannot be
-// protected from the others.
-func (h *Host) Load(ctx context.Context, named []string) (frontends []Frontend, warnings []string, err error) {
+// Trust says why a plugin may run, or may not.
+type Trust string
+
+// The kinds of trust.
+const (
+	Bundled   Trust = "bundled"   // built with the host
+	Trusted   Trust = "trusted"   // the user said yes to this file
+	Changed   Trust = "changed"   // the user said yes to another file of this name
+	Untrusted Trust = "untrusted" // the user was never asked
+)
+
+// Status is what is known of a plugin. Only one that is bundled or trusted
+// was run.
+type Status struct {
+	Plugin   Found
+	Trust    Trust
+	Frontend Frontend // the answer, where it ran and Err is nil
+	Err      error    // what is wrong with the file or the answer
+}
+
+// Survey asks every plugin that may run, all at once, and returns what is
+// known of each in the order of [Compare].
+func (h *Host) Survey(ctx context.Context) ([]Status, error) {
 	found, err := h.discover()
 	if err != nil {
-		return nil, nil, err
-	}
-	for _, name := range named {
-		if !slices.ContainsFunc(found, func(f Found) bool { return f.Name == name }) {
-			return nil, nil, h.missing(name, found)
-		}
+		return nil, err
 	}
 	lock, err := h.ReadLock()
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	sockets, err := newSocketDir(h.System)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	defer os.RemoveAll(sockets)
 
-	answers := make([]Frontend, len(found))
-	skipped := make([]string, len(found))
-	errs := make([]error, len(found))
-	each(found, func(i int) {
-		answers[i], skipped[i], errs[i] = h.load(ctx, found[i], lock, sockets, slices.Contains(named, found[i].Name))
-	})
-	for i := range found {
-		switch {
-		case errs[i] != nil:
-			return nil, nil, errs[i]
-		case skipped[i] != "":
-			warnings = append(warnings, skipped[i])
-		default:
-			frontends = append(frontends, answers[i])
-		}
-	}
-	if err := distinct(frontends); err != nil {
-		return nil, nil, err
-	}
-	return frontends, warnings, nil
+	all := make([]Status, len(found))
+	each(found, func(i int) { all[i] = h.survey(ctx, found[i], lock, sockets) })
+	return all, nil
 }
 
-// load asks one plugin if it may run.
-func (h *Host) load(ctx context.Context, f Found, lock *Lock, sockets string, named bool) (Frontend, string, error) {
+func (h *Host) survey(ctx context.Context, f Found, lock *Lock, sockets string) Status {
 	img, err := openImage(f.File, sockets)
 	if err != nil {
-		return Frontend{}, "", err
+		return Status{Plugin: f, Trust: Untrusted, Err: err}
 	}
 	defer img.Close()
 	f.Digest = img.digest
 	f.Bundled = h.bundled(f)
-	entry, known := lock.Frontends[f.Name]
-	switch {
-	case f.Bundled:
-	case known && entry.SHA256 == f.Digest:
-	case known:
-		return Frontend{}, "", problem.New(f.File, "", "has changed since it was trusted").
-			WithHint("harness frontend trust %s", f.Name)
-	case named:
-		return Frontend{}, "", problem.New(f.File, "", "is not trusted").
-			WithHint("harness frontend trust %s", f.Name)
-	default:
-		return Frontend{}, fmt.Sprintf("%s: is not trusted and was left out; to trust it: harness frontend trust %s", f.File, f.Name), nil
+	st := Status{Plugin: f, Trust: lock.judge(f)}
+	if st.Trust != Bundled && st.Trust != Trusted {
+		return st
 	}
-	front, err := h.ask(ctx, f, img, sockets)
-	if err != nil {
-		return Frontend{}, "", err
-	}
-	if !f.Bundled {
-		if wider := entry.Widened(front); len(wider) > 0 {
-			return Frontend{}, "", problem.New(f.File, "", "asks for more than was trusted: %s", wider[0]).
+	st.Frontend, st.Err = h.ask(ctx, f, img, sockets)
+	if st.Err == nil && st.Trust == Trusted {
+		if wider := lock.Frontends[f.Name].Widened(st.Frontend); len(wider) > 0 {
+			st.Err = problem.New(f.File, "", "asks for more than was trusted: %s", wider[0]).
 				WithHint("harness frontend trust %s", f.Name)
 		}
 	}
-	return front, "", nil
+	return st
+}
+
+// Load returns the answers of every plugin that may run. Named are the policy
+// names that the user chose or named: each must be served. Another plugin
+// that was never trusted is left out with a warning. Whatever else keeps a
+// plugin from answering is a problem, since the state of a frontend that is
+// not known cannot be protected from the others.
+func (h *Host) Load(ctx context.Context, named []string) (frontends []Frontend, warnings []string, err error) {
+	all, err := h.Survey(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, name := range named {
+		if !slices.ContainsFunc(all, func(st Status) bool { return st.Plugin.Name == name }) {
+			return nil, nil, h.missing(name, all)
+		}
+	}
+	for _, st := range all {
+		f := st.Plugin
+		switch {
+		case st.Err != nil:
+			return nil, nil, st.Err
+		case st.Trust == Changed:
+			return nil, nil, problem.New(f.File, "", "has changed since it was trusted").
+				WithHint("harness frontend trust %s", f.Name)
+		case st.Trust == Untrusted && slices.Contains(named, f.Name):
+			return nil, nil, problem.New(f.File, "", "is not trusted").
+				WithHint("harness frontend trust %s", f.Name)
+		case st.Trust == Untrusted:
+			warnings = append(warnings, fmt.Sprintf("%s is not trusted and was left out; to trust it: harness frontend trust %s", f.File, f.Name))
+		default:
+			frontends = append(frontends, st.Frontend)
+		}
+	}
+	return frontends, warnings, distinct(frontends)
 }
 
 // Ask runs one plugin whatever its trust: the user said yes to this file. A
 // file whose digest is no longer f.Digest is not run.
-func (h *Host) Ask(ctx context.Context, f Found) (Frontend, error) {
+func (h *Host) Ask(ctx context.Context, f Found) (front Frontend, err error) {
+	err = h.open(f, func(img *image, sockets string) error {
+		front, err = h.ask(ctx, f, img, sockets)
+		return err
+	})
+	return front, err
+}
+
+// open gives use the image of a plugin, if its file is still what f says.
+func (h *Host) open(f Found, use func(img *image, sockets string) error) error {
 	sockets, err := newSocketDir(h.System)
 	if err != nil {
-		return Frontend{}, err
+		return err
 	}
 	defer os.RemoveAll(sockets)
 	img, err := openImage(f.File, sockets)
 	if err != nil {
-		return Frontend{}, err
+		return err
 	}
 	defer img.Close()
 	if img.digest != f.Digest {
-		return Frontend{}, problem.New(f.File, "", "was replaced while it was being looked at").WithHint("run the command again")
+		return problem.New(f.File, "", "was replaced while it was being looked at").WithHint("run the command again")
 	}
-	return h.ask(ctx, f, img, sockets)
+	return use(img, sockets)
 }
 
 // missing is the problem of a frontend that no plugin serves.
-func (h *Host) missing(name string, found []Found) error {
+func (h *Host) missing(name string, all []Status) error {
 	dirs, _ := h.search()
 	for _, dir := range dirs {
 		file := filepath.Join(dir, prefix+name)
@@ -325,8 +350,8 @@ func (h *Host) missing(name string, found []Found) error {
 		}
 	}
 	var names []string
-	for _, f := range found {
-		names = append(names, f.Name)
+	for _, st := range all {
+		names = append(names, st.Plugin.Name)
 	}
 	if len(names) == 0 {
 		return problem.New("", name, "no plugin serves this frontend; none is installed in %s", h.Dir())

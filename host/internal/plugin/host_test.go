@@ -25,7 +25,7 @@ import (
 
 // newHost returns a host whose program and plugins are in a directory of its
 // own, and that directory of plugins.
-func newHost(t *testing.T, env ...string) (*plugin.Host, string) {
+func newHost(t testing.TB, env ...string) (*plugin.Host, string) {
 	t.Helper()
 	home, root := t.TempDir(), t.TempDir()
 	s := &system.System{
@@ -39,14 +39,14 @@ func newHost(t *testing.T, env ...string) (*plugin.Host, string) {
 }
 
 // bundle writes a plugin and makes it a bundled one, which needs no trust.
-func bundle(t *testing.T, h *plugin.Host, dir, name string, s plugintest.Stub) string {
+func bundle(t testing.TB, h *plugin.Host, dir, name string, s plugintest.Stub) string {
 	t.Helper()
 	file := plugintest.Write(t, dir, name, s)
 	h.Bundled[name] = sha(t, file)
 	return file
 }
 
-func sha(t *testing.T, file string) string {
+func sha(t testing.TB, file string) string {
 	t.Helper()
 	data, err := os.ReadFile(file)
 	if err != nil {

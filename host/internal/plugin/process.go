@@ -28,6 +28,7 @@ type process struct {
 	system  *system.System
 	home    string
 	confine string   // the bwrap program, or empty
+	scratch string   // one more writable directory, or empty
 	env     []string // what go-plugin gives the plugin
 	dir     string   // the directory of its socket
 
@@ -97,7 +98,7 @@ func (p *process) command() *exec.Cmd {
 	if p.confine == "" {
 		return &exec.Cmd{Path: p.image.path, Args: []string{p.file}}
 	}
-	return &exec.Cmd{Path: p.confine, Args: append([]string{"bwrap"}, confinement(p.home, p.dir, p.image.path)...)}
+	return &exec.Cmd{Path: p.confine, Args: append([]string{"bwrap"}, confinement(p.home, []string{p.dir, p.scratch}, p.image.path)...)}
 }
 
 // wait reaps the process and ends what is left of its group.

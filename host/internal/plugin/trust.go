@@ -2,9 +2,7 @@ package plugin
 
 import (
 	"bytes"
-	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -14,7 +12,9 @@ import (
 
 	"github.com/pelletier/go-toml/v2"
 
+	"github.com/research-harness/harness/host/internal/files"
 	"github.com/research-harness/harness/host/internal/layout"
+	"github.com/research-harness/harness/host/internal/lock"
 	"github.com/research-harness/harness/host/internal/problem"
 	"github.com/research-harness/harness/sdk"
 )
@@ -22,14 +22,14 @@ import (
 // Lock is the file of trusted plugins. It says what each file was and what it
 // answered when the user trusted it.
 type Lock struct {
-	Version   int              `toml:"version"`
-	Frontends map[string]Entry `toml:"frontend"`
+	Version   int               `toml:"version"`
+	Sources   map[string]string `toml:"source,omitempty"` // where a plugin was added from, pinned by digest
+	Frontends map[string]Entry  `toml:"frontend,omitempty"`
 }
 
 // Entry is one trusted plugin.
 type Entry struct {
 	SHA256 string `toml:"sha256"`
-	Source string `toml:"source,omitempty"` // where it was added from
 
 	// What the plugin was told.
 	OS   string            `toml:"os"`
@@ -56,16 +56,16 @@ const lockVersion = 1
 // trusted.
 func (h *Host) ReadLock() (*Lock, error) {
 	file := layout.Layout{Home: h.Home}.Trust()
-	lock := &Lock{Version: lockVersion, Frontends: map[string]Entry{}}
+	l := &Lock{Version: lockVersion, Sources: map[string]string{}, Frontends: map[string]Entry{}}
 	data, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
-		return lock, nil
+		return l, nil
 	}
 	if err != nil {
 		return nil, problem.New(file, "", "%w", cause(err))
 	}
 	dec := toml.NewDecoder(bytes.NewReader(data)).DisallowUnknownFields()
-	if err := dec.Decode(lock); err != nil {
+	if err := dec.Decode(l); err != nil {
 		line := ""
 		if de, ok := errors.AsType[*toml.DecodeError](err); ok {
 			row, _ := de.Position()
@@ -74,14 +74,50 @@ func (h *Host) ReadLock() (*Lock, error) {
 		return nil, problem.New(file, line, "is not a list of trusted plugins: %v", firstLine(err)).
 			WithHint("remove the file and trust your plugins again with harness frontend trust NAME")
 	}
-	if lock.Version != lockVersion {
-		return nil, problem.New(file, "version", "is %d, and this harness reads %d", lock.Version, lockVersion)
+	if l.Version != lockVersion {
+		return nil, problem.New(file, "version", "is %d, and this harness reads %d", l.Version, lockVersion)
 	}
-	return lock, nil
+	return l, nil
 }
 
-// Encode returns the bytes of the file.
-func (l *Lock) Encode() []byte {
+// change changes the file of trusted plugins under the lock of the verbs that
+// write.
+func (h *Host) change(ctx context.Context, do func(*Lock)) error {
+	at, disk := layout.Layout{Home: h.Home}, files.Disk{}
+	release, err := lock.Acquire(ctx, disk, at)
+	if err != nil {
+		return err
+	}
+	defer release()
+	l, err := h.ReadLock()
+	if err != nil {
+		return err
+	}
+	do(l)
+	return disk.Replace(at.Trust(), l.encode(), 0o644)
+}
+
+// Record trusts a plugin as it is, for what it answered.
+func (h *Host) Record(ctx context.Context, f Frontend) error {
+	return h.change(ctx, func(l *Lock) { l.Frontends[f.Name] = NewEntry(f) })
+}
+
+// judge says whether f may run.
+func (l *Lock) judge(f Found) Trust {
+	entry, known := l.Frontends[f.Name]
+	switch {
+	case f.Bundled:
+		return Bundled
+	case !known:
+		return Untrusted
+	case entry.SHA256 != f.Digest:
+		return Changed
+	}
+	return Trusted
+}
+
+// encode returns the bytes of the file.
+func (l *Lock) encode() []byte {
 	var b bytes.Buffer
 	b.WriteString("# The frontend plugins that you trust, written by harness frontend trust.\n")
 	if err := toml.NewEncoder(&b).Encode(l); err != nil {
@@ -106,7 +142,7 @@ func NewEntry(f Frontend) Entry {
 		e.Args = append(e.Args, describeArg(a))
 	}
 	for _, o := range f.Overrides {
-		e.Overrides = append(e.Overrides, o.Name+" sha256:"+sum(o.Content))
+		e.Overrides = append(e.Overrides, o.Name+" sha256:"+files.Digest(o.Content))
 	}
 	for _, r := range f.RefusedArgs {
 		e.RefusedArgs = append(e.RefusedArgs, r.Arg)
@@ -118,7 +154,7 @@ func NewEntry(f Frontend) Entry {
 func describePath(p sdk.Path) string {
 	s := p.Path + " " + p.Kind.String()
 	if len(p.Content) > 0 {
-		s += " sha256:" + sum(p.Content)
+		s += " sha256:" + files.Digest(p.Content)
 	}
 	return s
 }
@@ -133,11 +169,6 @@ func describeArg(a sdk.Arg) string {
 		s += " (" + a.Versions + ")"
 	}
 	return s
-}
-
-func sum(b []byte) string {
-	s := sha256.Sum256(b)
-	return hex.EncodeToString(s[:])
 }
 
 // Widened returns in words what the answer of f allows beyond what was
@@ -202,12 +233,6 @@ func (e Entry) Changes(n Entry) []Change {
 			}
 		}
 	}
-	slices.SortStableFunc(out, func(a, b Change) int {
-		if a.Wider == b.Wider {
-			return 0
-		}
-		return cmp.Compare(map[bool]int{true: 0, false: 1}[a.Wider], map[bool]int{true: 0, false: 1}[b.Wider])
-	})
 	return out
 }
 

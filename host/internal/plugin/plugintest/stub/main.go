@@ -79,6 +79,9 @@ func main() {
 	case "no socket":
 		fmt.Println("1|1|unix|" + socket + "|grpc")
 		hang()
+	case "hang and mark":
+		check(os.WriteFile("/proc/self/comm", []byte("stub-hangs"), 0))
+		hang()
 	case "hang":
 		hang()
 	case "stderr":
@@ -110,6 +113,8 @@ func (cfg config) describe(_ context.Context, req sdk.Request) (sdk.Contribution
 		panic("boom")
 	case "crash":
 		os.Exit(5)
+	case "write":
+		check(os.WriteFile(req.Home+"/.crow", nil, 0o600))
 	case "refuse":
 		return c, errors.New("XYZ_HOME is relative\n\x1b[31m")
 	case "long refusal":

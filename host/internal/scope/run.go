@@ -1,0 +1,284 @@
+package scope
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/research-harness/harness/host/internal/problem"
+	"github.com/research-harness/harness/host/internal/system"
+)
+
+const (
+	// StatusTimeout is the exit status of a command that ran out of time.
+	StatusTimeout = 124
+
+	// grace is how long a command has to end after SIGTERM.
+	grace = 2 * time.Second
+
+	// captureLimit bounds what is kept of each stream of a captured command.
+	captureLimit = 1 << 20
+)
+
+// Result is what became of a captured command.
+type Result struct {
+	Command    string   `json:"command"` // quoted for a shell
+	ExitCode   int      `json:"exit_code"`
+	Stdout     string   `json:"stdout"`
+	Stderr     string   `json:"stderr"`
+	DurationMS int64    `json:"duration_ms"`
+	TimedOut   bool     `json:"timed_out"`
+	Scope      string   `json:"scope"`
+	Network    string   `json:"sandbox_network"`
+	Writable   []string `json:"sandbox_writable"` // besides the workspace
+	Notice     string   `json:"notice"`
+}
+
+// Capture runs a command in the scope like [Scope.Run] and keeps what it
+// prints, the beginning and the end of each stream where it is long.
+func (sc *Scope) Capture(s *system.System, argv []string, timeout time.Duration) (*Result, error) {
+	var stdout, stderr capture
+	inner := *s
+	inner.Stdout, inner.Stderr = &stdout, &stderr
+	start := time.Now()
+	out, err := sc.Run(&inner, argv, timeout)
+	if err != nil {
+		return nil, err
+	}
+	return &Result{
+		Command: Quote(argv), ExitCode: out.Status, Stdout: stdout.String(), Stderr: stderr.String(),
+		DurationMS: time.Since(start).Milliseconds(), TimedOut: out.TimedOut,
+		Scope: "workspace", Network: "allow", Writable: sc.Writable, Notice: sc.Notice(),
+	}, nil
+}
+
+// Quote joins arguments into one shell string.
+func Quote(argv []string) string {
+	quoted := make([]string, len(argv))
+	for i, arg := range argv {
+		q, err := syntax.Quote(arg, syntax.LangBash)
+		if err != nil { // a NUL, which no argument can hold
+			q = fmt.Sprintf("%q", arg)
+		}
+		quoted[i] = q
+	}
+	return strings.Join(quoted, " ")
+}
+
+// Outcome is how a command ended.
+type Outcome struct {
+	Status   int            // 128 and its number where a signal ended it
+	TimedOut bool           // Status is [StatusTimeout]
+	Signal   syscall.Signal // what ended it, where this process got that too
+}
+
+// Run runs a command in the scope with the streams and the environment of s.
+// Signals that this process gets go to the command. After timeout, where it is
+// not 0, the command is told to end, then killed. Descendants that outlive the
+// command are killed too.
+//
+// An error means that the command never ran.
+func (sc *Scope) Run(s *system.System, argv []string, timeout time.Duration) (Outcome, error) {
+	program, err := lookup(s, sc.Dir, argv[0])
+	if err != nil {
+		return Outcome{}, err
+	}
+	sc.Create()
+	return sc.run(s, program, argv, timeout)
+}
+
+// lookup finds a program as a shell would that stands in dir.
+func lookup(s *system.System, dir, name string) (string, error) {
+	executable := func(path string) bool {
+		info, err := os.Stat(path)
+		return err == nil && !info.IsDir() && info.Mode()&0o111 != 0
+	}
+	if strings.Contains(name, "/") {
+		path := name
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(dir, path)
+		}
+		if _, err := os.Stat(path); err != nil {
+			return "", problem.New("", name, "does not exist")
+		}
+		if !executable(path) {
+			return "", problem.New("", name, "is not an executable file")
+		}
+		return path, nil
+	}
+	for _, elem := range filepath.SplitList(s.Getenv("PATH")) {
+		if !filepath.IsAbs(elem) {
+			elem = filepath.Join(dir, elem)
+		}
+		if path := filepath.Join(elem, name); executable(path) {
+			return path, nil
+		}
+	}
+	p := problem.New("", name, "no such program on PATH")
+	if strings.ContainsAny(name, " \t\n;|&$") {
+		p.WithHint("harness exec -- sh -c %s", Quote([]string{name}))
+	}
+	return "", p
+}
+
+// forwarded are the signals that go to the command.
+var forwarded = []os.Signal{
+	syscall.SIGINT, syscall.SIGQUIT, syscall.SIGHUP, syscall.SIGTERM, syscall.SIGUSR1, syscall.SIGUSR2,
+}
+
+// child is a sandbox that was started.
+type child struct {
+	cmd        *exec.Cmd
+	started    <-chan int // the command's process number, -1 if it never runs
+	signals    <-chan os.Signal
+	foreground bool   // the terminal sends its signals to the command too
+	kill       func() // ends the command and its descendants
+}
+
+// wait forwards signals until the sandbox has ended. Ran is false where the
+// command never started.
+func (c child) wait(timeout time.Duration) (out Outcome, ran bool, err error) {
+	ended := make(chan error, 1)
+	go func() { ended <- c.cmd.Wait() }()
+	var deadline, kill <-chan time.Time
+	if timeout > 0 {
+		deadline = time.After(timeout)
+	}
+	var (
+		started = c.started
+		pid     int
+		pending []os.Signal
+		got     []os.Signal
+	)
+	send := func(sig os.Signal) {
+		if pid > 0 {
+			syscall.Kill(pid, sig.(syscall.Signal))
+		} else {
+			pending = append(pending, sig)
+		}
+	}
+	for {
+		select {
+		case pid = <-started:
+			started = nil
+			for _, sig := range pending {
+				send(sig)
+			}
+		case sig := <-c.signals:
+			got = append(got, sig)
+			fromTerminal := c.foreground && (sig == syscall.SIGINT || sig == syscall.SIGQUIT)
+			if pid == 0 || !fromTerminal {
+				send(sig)
+			}
+		case <-deadline:
+			out.TimedOut = true
+			send(syscall.SIGTERM)
+			kill = time.After(grace)
+		case <-kill:
+			c.kill()
+		case err := <-ended:
+			if _, isExit := errors.AsType[*exec.ExitError](err); err != nil && !isExit {
+				return out, false, problem.New("", c.cmd.Path, "%w", err)
+			}
+			if started != nil {
+				pid = <-started // its senders have ended
+			}
+			out.Status = statusOf(c.cmd.ProcessState)
+			if out.TimedOut {
+				out.Status = StatusTimeout
+			}
+			for _, sig := range got {
+				if sig := sig.(syscall.Signal); out.Status == 128+int(sig) {
+					out.Signal = sig
+				}
+			}
+			return out, pid > 0, nil
+		}
+	}
+}
+
+// terminalState reports whether this process has a controlling terminal, and
+// whether it is in the terminal's foreground.
+func terminalState() (foreground, terminal bool) {
+	tty, err := os.OpenFile("/dev/tty", os.O_RDWR|syscall.O_NOCTTY, 0)
+	if err != nil {
+		return false, false
+	}
+	defer tty.Close()
+	group, err := unix.IoctlGetInt(int(tty.Fd()), unix.TIOCGPGRP)
+	return err == nil && group == unix.Getpgrp(), true
+}
+
+// file returns a file that a child can write to so that it reaches w, and a
+// function that closes it here and waits until all has arrived.
+func file(w io.Writer) (f *os.File, finish func(), err error) {
+	if f, ok := w.(*os.File); ok {
+		return f, func() {}, nil
+	}
+	r, f, err := os.Pipe()
+	if err != nil {
+		return nil, nil, err
+	}
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		io.Copy(w, r)
+		r.Close()
+	})
+	return f, func() { f.Close(); wg.Wait() }, nil
+}
+
+// statusOf is the exit status as a shell gives it.
+func statusOf(state *os.ProcessState) int {
+	if ws, ok := state.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
+		return 128 + int(ws.Signal())
+	}
+	return state.ExitCode()
+}
+
+// sandboxProgram finds the program that confines. Without it nothing runs.
+func sandboxProgram(s *system.System, name, hint string) (string, error) {
+	for _, dir := range filepath.SplitList(s.Getenv("PATH")) {
+		if path := filepath.Join(dir, name); filepath.IsAbs(dir) {
+			if _, err := exec.LookPath(path); err == nil {
+				return path, nil
+			}
+		}
+	}
+	return "", problem.New("", name, "is not installed, and nothing runs unconfined").WithHint("%s", hint)
+}
+
+// capture keeps the first and the last half of captureLimit bytes.
+type capture struct {
+	head, tail bytes.Buffer
+	dropped    int
+}
+
+func (c *capture) Write(p []byte) (int, error) {
+	n := len(p)
+	room := min(captureLimit/2-c.head.Len(), len(p))
+	c.head.Write(p[:room])
+	c.tail.Write(p[room:])
+	if over := c.tail.Len() - captureLimit/2; over > 0 {
+		c.tail.Next(over)
+		c.dropped += over
+	}
+	return n, nil
+}
+
+func (c *capture) String() string {
+	if c.dropped == 0 {
+		return c.head.String() + c.tail.String()
+	}
+	return fmt.Sprintf("%s\n[harness: %d bytes left out]\n%s", c.head.String(), c.dropped, c.tail.String())
+}

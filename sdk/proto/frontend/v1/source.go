@@ -1,0 +1,8 @@
+package frontendv1
+
+import _ "embed"
+
+// Source is frontend.proto, for plugins in other languages.
+//
+//go:embed frontend.proto
+var Source []byte
