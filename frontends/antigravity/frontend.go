@@ -6,28 +6,23 @@ import (
 	"github.com/research-harness/harness/sdk"
 )
 
-// frontend is the Antigravity CLI.
+// frontend is the Antigravity CLI. The program cannot be had without an
+// account; what follows is what its users report.
 type frontend struct{}
 
-func (frontend) Describe(_ context.Context, req sdk.Request) (sdk.Contribution, error) {
+func (frontend) Describe(context.Context, sdk.Request) (sdk.Contribution, error) {
+	// The rest of ~/.gemini belongs to another program.
+	const cli, config = "~/.gemini/antigravity-cli", "~/.gemini/config"
 	c := sdk.Contribution{
 		Name:    "antigravity",
 		Command: "agy",
 		Title:   "Antigravity",
-		// The rest of ~/.gemini is another program's.
-		State: []sdk.Path{
-			{Path: "~/.gemini/antigravity-cli", Kind: sdk.Dir},
-			{Path: "~/.gemini/config", Kind: sdk.Dir},
-		},
-		// What a session could leave behind for the next one to run.
-		Ensure: []sdk.Path{
-			{Path: "~/.gemini/config/hooks.json", Kind: sdk.File, Content: []byte("{}\n")},
-			{Path: "~/.gemini/config/mcp_config.json", Kind: sdk.File, Content: []byte("{}\n")},
-			{Path: "~/.gemini/antigravity-cli/bin", Kind: sdk.Dir},
-		},
+		State:   []sdk.Path{{Path: cli, Kind: sdk.Dir}, {Path: config, Kind: sdk.Dir}},
+		Own:     []string{cli + "/antigravity-oauth-token"}, // the sign-in
 	}
-	for _, p := range c.Ensure {
-		c.DenyWrite = append(c.DenyWrite, p.Path)
-	}
+	// What Antigravity runs or obeys when it finds it there.
+	c.Protect(sdk.Below(config, sdk.File, "{}\n", "hooks.json", "mcp_config.json")...)
+	c.Protect(sdk.Below(config, sdk.Dir, "", "agents", "plugins", "skills")...)
+	c.Protect(sdk.Below(cli, sdk.Dir, "", "bin", "plugins")...)
 	return c, nil
 }

@@ -1,0 +1,225 @@
+package e2e
+
+import (
+	"encoding/json"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+)
+
+// agent is a real program from npm, with a scripted model beside it.
+type agent struct {
+	command string
+	program func(t *testing.T) []string
+	// prepare gives the program its model.
+	prepare func(w *world)
+	// print are the arguments that answer a prompt without a terminal.
+	print []string
+	version string
+	// screen are the arguments of the full-screen program, and words on it.
+	screen []string
+	words  []string
+	// state is a pattern of files below home that a session leaves.
+	state string
+}
+
+// npm returns a file of what npm installed.
+func npm(t *testing.T, elem ...string) string {
+	return part(t, "HARNESS_TEST_NPM", "npm", append([]string{"node_modules"}, elem...)...)
+}
+
+// nodeArch is this machine's architecture as npm's packages spell it.
+func nodeArch() string {
+	if runtime.GOARCH == "amd64" {
+		return "x64"
+	}
+	return runtime.GOARCH
+}
+
+const mockURL = "http://127.0.0.1:18080"
+
+var agents = map[string]agent{
+	"Claude Code": {
+		command: "claude",
+		program: func(t *testing.T) []string {
+			return []string{npm(t, "@anthropic-ai", "claude-code-"+runtime.GOOS+"-"+nodeArch(), "claude")}
+		},
+		prepare: func(w *world) {
+			w.env["ANTHROPIC_BASE_URL"] = mockURL
+			w.env["ANTHROPIC_API_KEY"] = "sk-dummy"
+			w.env["IS_SANDBOX"] = "1" // lets root skip permissions
+			config, err := json.Marshal(map[string]any{
+				"hasCompletedOnboarding": true,
+				"theme":                  "dark",
+				"customApiKeyResponses":  map[string]any{"approved": []string{"sk-dummy"}},
+				"projects":               map[string]any{w.work: map[string]any{"hasTrustDialogAccepted": true}},
+			})
+			w.must(err)
+			w.write(w.in(".claude.json"), string(config))
+		},
+		print:   []string{"-p", "--dangerously-skip-permissions", "hi"},
+		version: "2.1.332",
+		words:   []string{"Claude Code", "2.1.332"},
+		state:   ".claude/projects/*/*.jsonl",
+	},
+	"OpenCode": {
+		command: "opencode",
+		program: func(t *testing.T) []string {
+			return []string{npm(t, "opencode-"+runtime.GOOS+"-"+nodeArch(), "bin", "opencode")}
+		},
+		prepare: func(w *world) {
+			w.env["OPENCODE_CONFIG_CONTENT"] = `{
+				"autoupdate": false, "share": "disabled", "model": "mock/m", "small_model": "mock/m",
+				"permission": {"external_directory": "allow"},
+				"provider": {"mock": {
+					"npm": "@ai-sdk/openai-compatible",
+					"options": {"baseURL": "` + mockURL + `/v1", "apiKey": "dummy"},
+					"models": {"m": {"name": "m"}}
+				}}
+			}`
+		},
+		print:   []string{"run", "hi"},
+		version: "1.18.33",
+		words:   []string{"Ask anything"},
+		state:   ".local/share/opencode/opencode.db",
+	},
+	"oh-my-pi": {
+		command: "omp",
+		program: func(t *testing.T) []string {
+			arch := nodeArch()
+			if arch == "arm64" {
+				arch = "aarch64"
+			}
+			return []string{
+				npm(t, "@oven", "bun-"+runtime.GOOS+"-"+arch, "bin", "bun"),
+				npm(t, "@oh-my-pi", "pi-coding-agent", "dist", "cli.js"),
+			}
+		},
+		prepare: func(w *world) {
+			w.write(w.in(".omp", "agent", "models.yml"), `providers:
+  mock:
+    baseUrl: `+mockURL+`/v1
+    apiKey: dummy
+    api: openai-completions
+    models:
+      - id: m
+`)
+		},
+		print:   []string{"-p", "--model", "mock/m", "hi"},
+		version: "18.2.0",
+		screen:  []string{"--model", "mock/m"},
+		words:   []string{"omp v18.2.0"},
+		state:   ".omp/agent/sessions/*/*.jsonl",
+	},
+}
+
+// newAgentWorld is a machine on which the agent runs the commands, one tool
+// call each.
+func newAgentWorld(t *testing.T, a agent, commands ...string) *world {
+	t.Helper()
+	program := a.program(t)
+	w := newWorld(t)
+	a.prepare(w)
+	w.play(a, program, commands...)
+	w.install()
+	return w
+}
+
+// play puts the agent on PATH, with a model that has it run the commands.
+//
+// Outside of a session the program is only asked for its version, and told
+// from here: on a busy machine it may take longer than the launcher waits.
+func (w *world) play(a agent, program []string, commands ...string) {
+	w.t.Helper()
+	mock, err := mockapi()
+	w.must(err)
+	script := []string{`[ "$AGENTBOX" ] || exec echo`, a.version + "\n", "exec", quote(mock), "-record", "requests.jsonl"}
+	for _, c := range commands {
+		script = append(script, "-run", quote(c))
+	}
+	script = append(script, "--")
+	for _, p := range program {
+		script = append(script, quote(p))
+	}
+	w.stub(a.command, strings.Join(script, " ")+` "$@"`)
+}
+
+// quote is s for a shell.
+func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
+
+// TestAgents has each program run shell commands for its model.
+func TestAgents(t *testing.T) {
+	for name, a := range agents {
+		t.Run(name, func(t *testing.T) {
+			w := newAgentWorld(t, a,
+				`echo "the answer is $((6 * 7))"`,
+				`cat ~/.ssh/id_ed25519 || echo "no key"`,
+				`echo made > made.txt`,
+				`echo evil >> ~/.bashrc; echo done`,
+			)
+			w.write(w.in(".ssh", "id_ed25519"), "secret key")
+			w.write(w.in(".bashrc"), "# mine\n")
+
+			r := w.agentbox(append([]string{a.command}, a.print...)...)
+			for _, want := range []string{"the tools said:", "the answer is 42", "no key", "done"} {
+				if r.code != 0 || !strings.Contains(r.stdout, want) {
+					t.Fatalf("status %d, want %q:\n%s%s", r.code, want, r.stdout, r.stderr)
+				}
+			}
+			if out := r.stdout + w.read(filepath.Join(w.work, "requests.jsonl")); strings.Contains(out, "secret key") {
+				t.Error("the key reached the model")
+			}
+			if got := w.read(filepath.Join(w.work, "made.txt")); got != "made\n" {
+				t.Errorf("made.txt on the disk is %q", got)
+			}
+			if got := w.read(w.in(".bashrc")); got != "# mine\n" {
+				t.Errorf(".bashrc is now %q", got)
+			}
+			if files, err := filepath.Glob(w.in(a.state)); err != nil || len(files) == 0 {
+				t.Errorf("no session is kept in ~/%s", a.state)
+			}
+			t.Run("says its version", func(t *testing.T) {
+				if r := w.agentbox(a.command, "--version"); r.code != 0 || !strings.Contains(r.stdout, a.version) {
+					t.Errorf("status %d, want %q: %s%s", r.code, a.version, r.stdout, r.stderr)
+				}
+			})
+		})
+	}
+}
+
+// TestFirstScreen starts each program on a terminal.
+func TestFirstScreen(t *testing.T) {
+	for name, a := range agents {
+		t.Run(name, func(t *testing.T) {
+			w := newAgentWorld(t, a)
+			s := w.terminal(append([]string{a.command}, a.screen...)...)
+			s.expect(sessionLimit, a.words...)
+		})
+	}
+}
+
+// TestClaudeCodeOnTheScreen types a prompt, and goes on with the conversation
+// in a second session.
+func TestClaudeCodeOnTheScreen(t *testing.T) {
+	a := agents["Claude Code"]
+	w := newAgentWorld(t, a, "echo $((6 * 7)) > answer.txt")
+	s := w.terminal("claude", "--dangerously-skip-permissions")
+	s.expect(sessionLimit, "Claude Code", "❯")
+	s.press("hi")
+	s.expect(sessionLimit, "hi")
+	s.press("\r")
+	s.expect(sessionLimit, "the tools said")
+	if got := w.read(filepath.Join(w.work, "answer.txt")); got != "42\n" {
+		t.Errorf("answer.txt is %q", got)
+	}
+
+	w.play(a, a.program(t))
+	r := w.agentbox("claude", "-p", "--continue", "go on")
+	if r.code != 0 || !strings.Contains(r.stdout, "the tools said") {
+		t.Errorf("status %d: %s%s", r.code, r.stdout, r.stderr)
+	}
+	if history := w.read(filepath.Join(w.work, "requests.jsonl")); !strings.Contains(history, "answer.txt") {
+		t.Error("the second session does not know the first")
+	}
+}

@@ -1,0 +1,286 @@
+package e2e
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/creack/pty"
+)
+
+func TestTempDir(t *testing.T) {
+	w := newWorld(t)
+	w.install()
+	atInstall := w.env["TMPDIR"]
+	elsewhere := filepath.Join(w.root, "job")
+	w.must(os.Mkdir(elsewhere, 0o755))
+	long := filepath.Join(w.in("Research"), strings.Repeat("long/", 20))
+	w.must(os.MkdirAll(long, 0o755))
+	for _, tt := range []struct{ rule, tmpdir, want string }{
+		{"set, as at the install", atInstall, atInstall},
+		{"unset", "", "/tmp"},
+		{"changed since to what no rule allows", elsewhere, "/tmp"},
+		{"changed since to a place in a workspace", w.work, w.work},
+		{"gone since", filepath.Join(w.root, "gone"), "/tmp"},
+		{"too long for a socket's name", long, filepath.Clean(long)},
+	} {
+		t.Run(tt.rule, func(t *testing.T) {
+			delete(w.env, "TMPDIR")
+			if tt.tmpdir != "" {
+				w.env["TMPDIR"] = tt.tmpdir
+			}
+			r := w.shell("claude", `d=$(mktemp -d) && echo x > "$d/f" && echo "$d"`)
+			if r.code != 0 {
+				t.Fatalf("status %d: %s", r.code, r.stderr)
+			}
+			dir := strings.TrimSpace(r.stdout)
+			if filepath.Dir(dir) != tt.want {
+				t.Errorf("mktemp made %s, want it in %s", dir, tt.want)
+			}
+			if got := w.read(filepath.Join(dir, "f")); got != "x\n" {
+				t.Errorf("on the disk it holds %q", got)
+			}
+			w.must(os.RemoveAll(dir))
+		})
+	}
+}
+
+func TestArguments(t *testing.T) {
+	w := newWorld(t)
+	w.install()
+	args := []string{
+		"", "a b", "'", `"`, `\`, "$(id)", "`id`", "$HOME", "*", "~", ";", "-", "--", "-h", "--help", "line\nbreak",
+		"tab\t", "ü", "--settings", "--settings=x", strings.Repeat("x", 100_000),
+	}
+	// Claude Code's plugin has two of them refused.
+	r := w.probe("agy", append([]string{"args"}, args...)...)
+	want := make([]string, len(args))
+	for i, a := range args {
+		want[i] = fmt.Sprintf("%q", a)
+	}
+	if got := lines(r.stdout); !slices.Equal(got, want) {
+		t.Errorf("status %d: got %q, want %q: %s", r.code, got, want, r.stderr)
+	}
+}
+
+func TestExtraArguments(t *testing.T) {
+	w := newWorld(t)
+	for _, f := range frontends {
+		w.stub(f.command, `if [ "$1" = --version ]; then echo "v$VERSION"; else printf '%s\n' "$@"; fi`)
+	}
+	w.env["VERSION"] = "1.18.33"
+	w.install()
+	for _, tt := range []struct{ command, version, want string }{
+		{"claude", "2.1.0", "--settings " + w.in(".config", "research-harness", "sandbox", "claude-inner-off.json") + " hi"},
+		{"opencode", "1.18.33", "hi"},
+		{"omp", "18.2.0", "--approval-mode yolo hi"},
+		{"agy", "1.0.0", "hi"},
+		{"opencode", "2.0.1", "--standalone hi"},
+		{"opencode", "", "--standalone hi"},
+	} {
+		t.Run(tt.command+" "+tt.version, func(t *testing.T) {
+			w.env["VERSION"] = tt.version
+			// Another file is another version.
+			now := time.Now()
+			w.must(os.Chtimes(filepath.Join(w.bin, tt.command), now, now))
+			r := w.agentbox(tt.command, "hi")
+			if got := strings.Join(lines(r.stdout), " "); got != tt.want {
+				t.Errorf("status %d: got %q, want %q: %s", r.code, got, tt.want, r.stderr)
+			}
+		})
+	}
+}
+
+func TestStatus(t *testing.T) {
+	w := newWorld(t)
+	w.install()
+	for _, tt := range []struct {
+		script string
+		want   int
+	}{
+		{"exit 0", 0},
+		{"exit 7", 7},
+		{"exit 255", 255},
+		{"kill -KILL $$", 137},
+		{"cat; exit 3", 3},
+	} {
+		if r := w.shell("omp", tt.script); r.code != tt.want {
+			t.Errorf("%s: status %d, want %d: %s", tt.script, r.code, tt.want, r.stderr)
+		}
+	}
+}
+
+// TestState writes the state of each frontend in one session and reads it in
+// the next, and looks for what a session leaves behind in home.
+func TestState(t *testing.T) {
+	w := newWorld(t)
+	w.install()
+	before := tree(t, w.home)
+	for _, f := range frontends {
+		t.Run(f.name, func(t *testing.T) {
+			if r := w.shell(f.command, fmt.Sprintf("mkdir -p ~/%s && echo kept > ~/%s", filepath.Dir(f.state), f.state)); r.code != 0 {
+				t.Fatalf("status %d: %s", r.code, r.stderr)
+			}
+			if r := w.shell(f.command, "cat ~/"+f.state); r.stdout != "kept\n" {
+				t.Errorf("the next session reads %q: %s", r.stdout, r.stderr)
+			}
+		})
+	}
+	for _, line := range lines(tree(t, w.home)) {
+		if !strings.Contains(before, line+"\n") && strings.Contains(line, "-r--r--r--") {
+			t.Errorf("left behind: %s", line)
+		}
+	}
+}
+
+// TestPlaceholders looks from outside at what a running session has put on the
+// disk. Only the current directory may hold files that the sandbox covers.
+func TestPlaceholders(t *testing.T) {
+	w := newWorld(t)
+	w.install()
+	for _, f := range frontends {
+		t.Run(f.name, func(t *testing.T) {
+			before := tree(t, w.home)
+			ready := filepath.Join(w.work, f.name+".ready")
+			cmd := w.command(w.in(".local", "bin", "agentbox"), f.command, "sh", "-c", "touch '"+ready+"'; cat")
+			stdin, err := cmd.StdinPipe()
+			w.must(err)
+			w.must(cmd.Start())
+			eventually(t, sessionLimit, "the session starts", func() bool { _, err := os.Stat(ready); return err == nil })
+			for _, line := range lines(tree(t, w.home)) {
+				if !strings.HasPrefix(line, "/Research/") && !strings.Contains(before, line+"\n") {
+					t.Errorf("new while the session runs: %s", line)
+				}
+			}
+			w.must(stdin.Close())
+			w.must(cmd.Wait())
+		})
+	}
+}
+
+func TestHomeIsALink(t *testing.T) {
+	w := newWorld(t)
+	link := filepath.Join(w.root, "link")
+	w.must(os.Symlink(w.home, link))
+	w.env["HOME"] = link
+	w.install()
+	r := w.shell("claude", `echo "$HOME"; echo x > ~/.claude/f; echo x > ~/Research/f; echo x > ~/lost; cat ~/.claude/f`)
+	if want := link + "\nx\n"; r.stdout != want {
+		t.Errorf("got %q, want %q: %s", r.stdout, want, r.stderr)
+	}
+	for file, want := range map[string]string{".claude/f": "x\n", "Research/f": "x\n", "lost": "absent"} {
+		if got := w.read(w.in(file)); got != want {
+			t.Errorf("%s is %q, want %q", file, got, want)
+		}
+	}
+}
+
+func TestDirectoryNames(t *testing.T) {
+	w := newWorld(t)
+	w.install()
+	for _, name := range []string{"a[1]*", "two  spaces", "naïve", "-dash", "semi;colon", `quote"'`, "new\nline", "$(id)"} {
+		t.Run(name, func(t *testing.T) {
+			w.work = w.in("Research", name)
+			w.must(os.Mkdir(w.work, 0o755))
+			if r := w.shell("claude", "echo x > f"); r.code != 0 {
+				t.Fatalf("status %d: %s", r.code, r.stderr)
+			}
+			if got := w.read(filepath.Join(w.work, "f")); got != "x\n" {
+				t.Errorf("on the disk the file is %q", got)
+			}
+		})
+	}
+	t.Run("a hidden directory is refused", func(t *testing.T) {
+		w.work = w.in("Documents")
+		w.must(os.Mkdir(w.work, 0o755))
+		if r := w.shell("claude", "echo started"); r.code != 2 || r.stdout != "" || len(lines(r.stderr)) != 1 || !strings.Contains(r.stderr, w.work) {
+			t.Errorf("status %d: %s%s", r.code, r.stdout, r.stderr)
+		}
+	})
+}
+
+// terminal is a session on a pseudo-terminal.
+type terminal struct {
+	t    *testing.T
+	file *os.File
+	out  chan []byte
+	seen []byte
+	done chan error
+}
+
+func (w *world) terminal(args ...string) *terminal {
+	w.t.Helper()
+	cmd := w.command(w.in(".local", "bin", "agentbox"), args...)
+	file, err := pty.StartWithSize(cmd, &pty.Winsize{Rows: 40, Cols: 100})
+	w.must(err)
+	s := &terminal{t: w.t, file: file, out: make(chan []byte), done: make(chan error, 1)}
+	go func() {
+		for {
+			buf := make([]byte, 4096)
+			n, err := file.Read(buf)
+			if n > 0 {
+				s.out <- buf[:n]
+			}
+			if err != nil {
+				close(s.out)
+				return
+			}
+		}
+	}()
+	go func() { s.done <- cmd.Wait() }()
+	w.t.Cleanup(func() {
+		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM)
+		_ = file.Close()
+	})
+	return s
+}
+
+// expect reads until the screen shows all words.
+func (s *terminal) expect(limit time.Duration, words ...string) {
+	s.t.Helper()
+	timeout := time.After(limit)
+	for {
+		text := plain(s.seen)
+		if !slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(text, w) }) {
+			s.seen = nil
+			return
+		}
+		select {
+		case b, ok := <-s.out:
+			if !ok {
+				s.t.Fatalf("ended without %q:\n%s", words, text)
+			}
+			s.seen = append(s.seen, b...)
+		case <-timeout:
+			s.t.Fatalf("not within %v: %q:\n%s", limit, words, text)
+		}
+	}
+}
+
+func (s *terminal) press(keys string) {
+	s.t.Helper()
+	if _, err := io.WriteString(s.file, keys); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func TestTerminal(t *testing.T) {
+	w := newWorld(t)
+	w.install()
+	s := w.terminal("claude", "sh", "-c", `test -t 0 && test -t 1 && stty size; read line; echo "got $line"; sleep 1000`)
+	s.expect(sessionLimit, "40 100")
+	s.press("hello\r")
+	s.expect(sessionLimit, "got hello")
+	s.press("\x03")
+	select {
+	case <-s.done:
+	case <-time.After(10 * time.Second):
+		t.Fatal("Ctrl-C does not end the session")
+	}
+}
