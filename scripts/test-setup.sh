@@ -1,0 +1,62 @@
+#!/bin/sh
+# Gets what the tests need besides Go: Debian's packages, the real frontends
+# and the real srt. What is there already is not fetched again. All but the
+# system's packages goes below build/.
+set -eu
+
+cd "$(dirname "$0")/.."
+
+# Each program that the tests start, and its Debian package.
+missing=
+while read -r program package; do
+	command -v "$program" >/dev/null || missing="$missing $package"
+done <<'END'
+bwrap bubblewrap
+socat socat
+rg ripgrep
+shellcheck shellcheck
+tmux tmux
+busybox busybox
+dash dash
+git git
+node nodejs
+npm npm
+END
+if [ -n "$missing" ]; then
+	if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then
+		echo "test-setup: install these packages first:$missing" >&2
+		exit 1
+	fi
+	echo "installing$missing"
+	apt-get update -q
+	# shellcheck disable=SC2086 # a list of words
+	DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends $missing
+fi
+
+# The frontends, as the lock file pins them. Their install scripts only put
+# the platform's program in the place of a stub, which build/npm/bin does.
+npm=build/npm
+if ! cmp -s e2e/npm/package-lock.json "$npm/installed"; then
+	echo "installing the real frontends into $npm (2 GB)"
+	rm -rf "$npm"
+	mkdir -p "$npm/bin"
+	cp e2e/npm/package.json e2e/npm/package-lock.json "$npm/"
+	npm ci --prefix "$npm" --ignore-scripts --no-audit --no-fund --loglevel=error
+	case $(uname -sm) in
+	'Linux x86_64') platform=linux-x64 ;;
+	'Linux aarch64') platform=linux-arm64 ;;
+	'Darwin x86_64') platform=darwin-x64 ;;
+	'Darwin arm64') platform=darwin-arm64 ;;
+	esac
+	ln -s "../node_modules/@anthropic-ai/claude-code-$platform/claude" "$npm/bin/claude"
+	ln -s "../node_modules/opencode-$platform/bin/opencode" "$npm/bin/opencode"
+	ln -s "../node_modules/@oven/bun-$platform/bin/bun" "$npm/bin/bun"
+	ln -s "../node_modules/.bin/omp" "$npm/bin/omp"
+	for program in "$npm"/bin/*; do
+		[ -x "$program" ] || { echo "test-setup: npm brought no $program" >&2; exit 1; }
+	done
+	cp e2e/npm/package-lock.json "$npm/installed"
+fi
+
+# srt, as a user gets it, in a home of its own. npm's cache is the caller's.
+npm_config_cache=$(npm config get cache) HOME=$PWD/build/home build/bin/harness setup --apply
