@@ -15,7 +15,7 @@ type agent struct {
 	// prepare gives the program its model.
 	prepare func(w *world)
 	// print are the arguments that answer a prompt without a terminal.
-	print []string
+	print   []string
 	version string
 	// screen are the arguments of the full-screen program, and words on it.
 	screen []string

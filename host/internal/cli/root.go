@@ -19,6 +19,7 @@ import (
 	"github.com/research-harness/harness/host/internal/problem"
 	"github.com/research-harness/harness/host/internal/scope"
 	"github.com/research-harness/harness/host/internal/system"
+	"github.com/research-harness/harness/host/internal/verify"
 	"github.com/research-harness/harness/host/internal/version"
 	"github.com/research-harness/harness/host/internal/warden"
 )
@@ -43,6 +44,8 @@ func Main(s *system.System, args []string) int {
 			return launchMain(s, args[1:])
 		case "warden":
 			return warden.Main(args[1:])
+		case verify.Verb:
+			return report(s, verify.ProbeMain(s))
 		case scope.InnerVerb:
 			return report(s, scope.Inner(args[1:]))
 		}
@@ -92,6 +95,8 @@ func newRoot(s *system.System) *cobra.Command {
 		newExecCmd(s),
 		newCheckCmd(s),
 		newFrontendCmd(s),
+		newExplainCmd(s),
+		newVerifyCmd(s),
 		newVersionCmd(s),
 	)
 	return root

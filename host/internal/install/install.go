@@ -235,7 +235,7 @@ func (in *installer) createPaths(p *plan) error {
 		}
 	}
 	for i, f := range in.set.Chosen {
-		for _, deny := range deniedBelowAllowed(in.policies[i]) {
+		for _, deny := range in.deniedBelowAllowed(in.policies[i]) {
 			path, ok := declared[deny.Text]
 			if !ok {
 				if _, err := os.Lstat(deny.Text); errors.Is(err, fs.ErrNotExist) && !p.creates(deny.Text) {
@@ -263,11 +263,14 @@ func (in *installer) ensure(p *plan, path sdk.Path) error {
 }
 
 // deniedBelowAllowed are the write denies that lie strictly below a write
-// path, globs aside.
-func deniedBelowAllowed(p *srt.Policy) []origin.Value {
+// path, globs aside. On Linux a write path above home does not reach into
+// home, over which the read limit mounts an empty directory.
+func (in *installer) deniedBelowAllowed(p *srt.Policy) []origin.Value {
+	home := in.set.Home
 	return slices.DeleteFunc(slices.Clone(p.DenyWrite), func(d origin.Value) bool {
 		return paths.IsGlob(d.Text) || !slices.ContainsFunc(p.AllowWrite, func(w origin.Value) bool {
-			return paths.Below(d.Text, w.Text)
+			cutOff := in.sys.OS == "linux" && paths.AtOrBelow(home, w.Text) && paths.AtOrBelow(d.Text, home)
+			return paths.Below(d.Text, w.Text) && !cutOff
 		})
 	})
 }

@@ -264,7 +264,7 @@ func (l launcher) visible(model *access.Model, spec Spec, program string) error 
 			}
 			remedy = fmt.Sprintf("add %q to [read] allow in sandbox/policy.toml", paths.Tilde(l.lay.Home, place))
 		}
-		return fmt.Errorf("the program %s is hidden from the session (%s); %s of a source directory DIR and type: harness install --source DIR --apply", p, v.Reason, remedy)
+		return fmt.Errorf("the program %s is hidden from the session %s; %s of a source directory DIR and type: harness install --source DIR --apply", p, cause(v), remedy)
 	}
 	dir, err := filepath.EvalSymlinks(l.s.Dir)
 	if l.s.Dir == "" || err != nil {
@@ -272,12 +272,20 @@ func (l launcher) visible(model *access.Model, spec Spec, program string) error 
 	}
 	if v := model.Read(dir); !v.Allowed {
 		if paths.AtOrBelow(l.lay.Home, dir) {
-			return fmt.Errorf("the current directory %s is hidden from the session (%s); change to a workspace, such as ~/Research/project", dir, v.Reason)
+			return fmt.Errorf("the current directory %s is hidden from the session %s; change to a workspace, such as ~/Research/project", dir, cause(v))
 		}
-		return fmt.Errorf("the current directory %s is hidden from the session (%s); change to a workspace, or add %q to [setup] workspaces in %s and type: harness install --apply",
-			dir, v.Reason, paths.Tilde(l.lay.Home, dir), cmp.Or(l.s.Getenv("RESEARCH_HARNESS_PROFILE"), l.lay.Profile()))
+		return fmt.Errorf("the current directory %s is hidden from the session %s; change to a workspace, or add %q to [setup] workspaces in %s and type: harness install --apply",
+			dir, cause(v), paths.Tilde(l.lay.Home, dir), cmp.Or(l.s.Getenv("RESEARCH_HARNESS_PROFILE"), l.lay.Profile()))
 	}
 	return nil
+}
+
+// cause says what hides something.
+func cause(v access.Verdict) string {
+	if v.Entry.Text == "" {
+		return "(" + v.Reason + ")"
+	}
+	return fmt.Sprintf("by the %s entry %s", v.Rule, v.Entry.Text)
 }
 
 // sameEnv refuses a variable on which the settings depend and which has

@@ -171,18 +171,18 @@ func (m *merger) list(v, want *hujson.Value, prev change, indent string) change 
 	c := open(*v)
 	next := change{Added: prev.Added, Old: prev.Old, Inner: prev.Inner}
 	wanted := open(*want)
-	keep := wanted.canonical()
+	keep, have := wanted.canonical(), c.canonical()
 	for _, e := range prev.Elements {
 		if slices.Contains(keep, e) {
 			continue
 		}
 		// The user's entries come first, so that of equal ones the last is ours.
-		if i := lastIndex(c.canonical(), e); i >= 0 {
+		if i := lastIndex(have, e); i >= 0 {
 			c.remove(i, m.style)
+			have = slices.Delete(have, i, i+1)
 		}
 	}
 	c.restore(next)
-	have := c.canonical()
 	for i, e := range keep {
 		switch {
 		case slices.Contains(next.Elements, e):

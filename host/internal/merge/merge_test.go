@@ -223,13 +223,13 @@ func object(t *rapid.T, label string, depth int) string {
 	keys := rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"a", "b", "c", "d"}), 0, 4, rapid.ID[string]).Draw(t, label)
 	var items []string
 	for _, k := range keys {
-		items = append(items, fmt.Sprintf("%q%s:%s%s", k, space.Draw(t, "s"), space.Draw(t, "s"), any_(t, label+k, k, depth)))
+		items = append(items, fmt.Sprintf("%q%s:%s%s", k, space.Draw(t, "s"), space.Draw(t, "s"), typed(t, label+k, k, depth)))
 	}
 	return enclose(t, "{", "}", items)
 }
 
-// any_ makes a value. The type depends on the key, so that merges agree.
-func any_(t *rapid.T, label, key string, depth int) string {
+// typed makes a value. The type depends on the key, so that merges agree.
+func typed(t *rapid.T, label, key string, depth int) string {
 	switch {
 	case key == "a" && depth > 0:
 		return object(t, label, depth-1)

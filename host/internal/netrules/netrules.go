@@ -80,9 +80,7 @@ func check(v origin.Value, deny bool) error {
 		return nil
 	}
 	err := v.Origin.Problem("%q %s", v.Text, reason)
-	if hint != "" {
-		err.WithHint("%s", hint)
-	}
+	err.Hint = hint
 	return err
 }
 

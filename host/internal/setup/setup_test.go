@@ -3,6 +3,7 @@ package setup
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"io/fs"
 	"os"
@@ -18,7 +19,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/research-harness/harness/host/defaults"
 	"github.com/research-harness/harness/host/internal/layout"
+	"github.com/research-harness/harness/host/internal/paths"
+	"github.com/research-harness/harness/host/internal/policy"
 	"github.com/research-harness/harness/host/internal/problem"
 	"github.com/research-harness/harness/host/internal/system"
 )
@@ -656,15 +660,30 @@ func TestReal(t *testing.T) {
 		t.Errorf("%v\nhint: %s", err, problem.HintOf(err))
 	}
 	at := layout.Layout{Home: home}
+	// srt starts a part of itself inside the sandbox, and home is hidden there
+	// but for what the embedded policy names.
+	embedded, err := policy.Parse("policy.toml", defaults.Read("sandbox/policy.toml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	allowRead := []string{}
+	for _, v := range embedded.ReadAllow {
+		allowRead = append(allowRead, paths.Expand(home, v.Text))
+	}
+	data, err := json.Marshal(map[string]any{
+		"network":    map[string]any{"allowedDomains": []string{}, "deniedDomains": []string{}},
+		"filesystem": map[string]any{"allowWrite": []string{}, "denyWrite": []string{}, "denyRead": []string{home}, "allowRead": allowRead},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
 	settings := filepath.Join(home, "settings.json")
-	const policy = `{"network": {"allowedDomains": [], "deniedDomains": []},
-		"filesystem": {"allowWrite": [], "denyWrite": [], "denyRead": [], "allowRead": []}}`
-	if err := os.WriteFile(settings, []byte(policy), 0o600); err != nil {
+	if err := os.WriteFile(settings, data, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	run := func(args ...string) string {
 		cmd := exec.CommandContext(t.Context(), at.Srt(), args...)
-		cmd.Env, cmd.Dir = s.Env, home
+		cmd.Env, cmd.Dir = s.Env, "/"
 		out, err := cmd.CombinedOutput()
 		if err != nil {
 			t.Fatalf("srt %q: %v\n%s", args, err, out)

@@ -57,17 +57,20 @@ func Load(s *system.System, dir string) (*Sources, error) {
 		}
 	}
 	all := &Sources{Dir: dir}
-	for name, into := range map[string]*Source{
-		defaults.Template: &all.Template,
-		defaults.Network:  &all.Network,
-		defaults.Policy:   &all.Policy,
-		defaults.Agentbox: &all.Agentbox,
+	for _, f := range []struct {
+		name string
+		into *Source
+	}{
+		{defaults.Template, &all.Template},
+		{defaults.Network, &all.Network},
+		{defaults.Policy, &all.Policy},
+		{defaults.Agentbox, &all.Agentbox},
 	} {
-		source, err := read(dir, name)
+		source, err := read(dir, f.name)
 		if err != nil {
 			return nil, err
 		}
-		*into = source
+		*f.into = source
 	}
 	return all, nil
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -97,7 +98,7 @@ func TestSandbox(t *testing.T) {
 	}
 	got := []string{
 		show(r.Sandbox.AllowWrite), show(r.Sandbox.DenyWrite), show(r.Sandbox.DenyRead), show(r.Sandbox.Credentials),
-		show(r.Sandbox.AllowedDomains), show(r.Sandbox.DeniedDomains), fmt.Sprint(r.Sandbox.AllowLocalBinding),
+		show(r.Sandbox.AllowedDomains), show(r.Sandbox.DeniedDomains), strconv.FormatBool(r.Sandbox.AllowLocalBinding),
 	}
 	want := []string{
 		"~/Research@prof:1 ~/W@prof:2 ~/.cache@tool:1", "~/.bashrc@t:7 ~/Research/x@t:8 ~/W/x@t:8", "~/.ssh@t:10", "~/.netrc@t:12 ~/.ann@t:12",

@@ -36,9 +36,9 @@ type request struct {
 
 // response is what the probe found.
 type response struct {
-	Read  []readResult `json:"read"`
-	Write []string     `json:"write"` // why not, or empty
-	Hosts []int        `json:"hosts"` // the proxy's status, 0 for none
+	Read  []readResult  `json:"read"`
+	Write []writeResult `json:"write"`
+	Hosts []int         `json:"hosts"` // the proxy's status, 0 for none
 	// Direct, Unix and Temp are why a direct connection, a Unix socket and a
 	// temporary directory cannot be had, or empty.
 	Direct   []string `json:"direct"`
@@ -54,9 +54,11 @@ type readResult struct {
 	Open bool   `json:"open"` // whether its content can be read
 }
 
-// marker ends every answer, so that one that was cut off is not taken for
-// whole.
-const marker = "harness-probe-end"
+// writeResult is whether a path could be written there.
+type writeResult struct {
+	Error string `json:"error"` // why not, or empty
+	ID    string `json:"id"`    // of the file that was opened, empty where one was made
+}
 
 // ProbeMain is the verb's main. It reads a request from the standard input of s,
 // tries everything, and writes the answer to its standard output. What it makes
@@ -72,7 +74,7 @@ func ProbeMain(s *system.System) error {
 		r.Read = append(r.Read, look(p))
 	}
 	for _, p := range q.Write {
-		r.Write = append(r.Write, message(tryWrite(p, q.Token)))
+		r.Write = append(r.Write, tryWrite(p, q.Token))
 	}
 	r.Hosts = throughProxy(s, q.Hosts)
 	for _, addr := range q.Direct {
@@ -93,11 +95,7 @@ func ProbeMain(s *system.System) error {
 		os.Remove(dir)
 	}
 	r.Temp = message(err)
-	if err := json.NewEncoder(s.Stdout).Encode(r); err != nil {
-		return err
-	}
-	_, err = fmt.Fprintln(s.Stdout, marker)
-	return err
+	return json.NewEncoder(s.Stdout).Encode(r)
 }
 
 func message(err error) string {
@@ -147,21 +145,21 @@ func identity(info fs.FileInfo) string {
 // tryWrite makes, appends to, renames and removes a file in p where that is a
 // directory, and leaves another there for the host to see. A file is opened for
 // writing and left as it is; where there is none it is made.
-func tryWrite(p, token string) error {
+func tryWrite(p, token string) writeResult {
 	info, err := os.Stat(p)
 	switch {
 	case err == nil && info.IsDir():
-		return writeIn(p, token)
+		return writeResult{Error: message(writeIn(p, token))}
 	case err == nil && info.Mode().IsRegular():
 		f, err := os.OpenFile(p, os.O_WRONLY|os.O_APPEND, 0)
-		if err != nil {
-			return err
+		if err == nil {
+			err = f.Close()
 		}
-		return f.Close()
+		return writeResult{message(err), identity(info)}
 	case err == nil:
-		return errors.New("it is no file and no directory")
+		return writeResult{Error: "it is no file and no directory"}
 	}
-	return create(p, token)
+	return writeResult{Error: message(create(p, token))}
 }
 
 func writeIn(dir, token string) error {
