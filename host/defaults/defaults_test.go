@@ -24,10 +24,22 @@ var caches = []string{"~/.cache", "~/go/pkg", "~/.npm", "~/.cargo/registry", "~/
 
 // frontends are the bundled ones, as far as these tests need them.
 var frontends = []srt.Frontend{
-	{Name: "claude", State: values("~/.claude", "~/.claude.json", "~/.cache/claude-cli-nodejs"), Own: values("~/.claude.json")},
-	{Name: "opencode", State: values("~/.config/opencode", "~/.local/share/opencode", "~/.local/state/opencode", "~/.cache/opencode")},
-	{Name: "omp", State: values("~/.omp")},
-	{Name: "antigravity", State: values("~/.gemini/antigravity-cli", "~/.gemini/config")},
+	{
+		Name:  "claude",
+		State: values("~/.claude", "~/.claude.json", "~/.cache/claude-cli-nodejs"),
+		Own:   values("~/.claude.json", "~/.claude/.credentials.json"),
+	},
+	{
+		Name:  "opencode",
+		State: values("~/.config/opencode", "~/.local/share/opencode", "~/.local/state/opencode", "~/.cache/opencode"),
+		Own:   values("~/.local/share/opencode/auth.json"),
+	},
+	{Name: "omp", State: values("~/.omp"), Own: values("~/.omp/agent/.env")},
+	{
+		Name:  "antigravity",
+		State: values("~/.gemini/antigravity-cli", "~/.gemini/config"),
+		Own:   values("~/.gemini/antigravity-cli/antigravity-oauth-token"),
+	},
 }
 
 func values(texts ...string) []origin.Value {
@@ -245,7 +257,11 @@ func TestSandbox(t *testing.T) {
 			}
 			for _, c := range slices.Concat(in.DenyRead, in.Credentials) {
 				path := paths.Expand(home, sample(c.Text))
-				fmt.Fprintf(&script, "cat '%[1]s' 2>/dev/null | grep -q secret && echo 'can read %[1]s'\n", path)
+				if slices.ContainsFunc(f.Own, func(o origin.Value) bool { return o.Text == c.Text }) {
+					fmt.Fprintf(&script, "cat '%[1]s' >/dev/null || echo 'cannot read %[1]s'\n", path)
+				} else {
+					fmt.Fprintf(&script, "cat '%[1]s' 2>/dev/null | grep -q secret && echo 'can read %[1]s'\n", path)
+				}
 			}
 			tree.file("~/Research/probe.sh", script.String()+"echo done\n")
 			file := filepath.Join(t.TempDir(), "settings.json")
