@@ -53,7 +53,7 @@ func run() error {
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(w.home)
+	defer os.RemoveAll(w.root)
 
 	var report bytes.Buffer
 	fmt.Fprintf(&report, "# Results\n\nWritten by `make bench`: %s/%s, %d processors, %s, srt %s, %d pairs a figure.\n\n",
@@ -87,25 +87,29 @@ func run() error {
 // world is a home directory with an installed harness and a frontend that
 // does nothing.
 type world struct {
-	home, project, build, srt string
-	env                       []string
+	root                           string // holds the rest
+	home, project, programs, build string
+	env                            []string
 }
 
 func newWorld(build, srt string) (*world, error) {
-	home, err := os.MkdirTemp("", "bench")
+	root, err := os.MkdirTemp("", "bench")
 	if err != nil {
 		return nil, err
 	}
-	w := &world{home: home, project: filepath.Join(home, "Research", "x"), build: build, srt: srt}
-	path := strings.Join([]string{filepath.Join(home, "programs"), os.Getenv("PATH")}, ":")
-	w.env = []string{"HOME=" + home, "PATH=" + path, "LANG=C.UTF-8"}
-	for _, dir := range []string{w.project, filepath.Join(home, "programs"), filepath.Join(home, ".local/bin")} {
+	home := filepath.Join(root, "home")
+	w := &world{
+		root: root, home: home, project: filepath.Join(home, "Research", "x"),
+		programs: filepath.Join(root, "programs"), build: build,
+	}
+	w.env = []string{"HOME=" + home, "PATH=" + w.programs + ":" + os.Getenv("PATH"), "LANG=C.UTF-8"}
+	for _, dir := range []string{w.project, w.programs, filepath.Join(home, ".local/bin")} {
 		if err := os.MkdirAll(dir, 0o755); err != nil {
 			return nil, err
 		}
 	}
-	// The frontend: a program outside home, so that only the start counts.
-	if err := os.Symlink("/bin/true", filepath.Join(home, "programs", "claude")); err != nil {
+	// The frontend does nothing, so that only the start counts.
+	if err := os.Symlink("/bin/true", filepath.Join(w.programs, "claude")); err != nil {
 		return nil, err
 	}
 	if err := os.WriteFile(filepath.Join(home, ".local/bin/srt"), fmt.Appendf(nil, "#!/bin/sh\nexec %q \"$@\"\n", srt), 0o755); err != nil {
@@ -127,7 +131,7 @@ func (w *world) pairs() []pair {
 		{
 			name: "launch", why: "`agentbox claude` against the same srt command",
 			ours:  []string{filepath.Join(local, "agentbox"), "claude"},
-			other: []string{filepath.Join(local, "srt"), "--settings", filepath.Join(settings, "claude.json"), "--", "/bin/true", "--settings", inner},
+			other: []string{filepath.Join(local, "srt"), "--settings", filepath.Join(settings, "claude.json"), "--", filepath.Join(w.programs, "claude"), "--settings", inner},
 			limit: 1.05,
 		},
 		{

@@ -32,7 +32,7 @@ func TestMain(m *testing.M) {
 }
 
 // sessionLimit is how long a session may take on a busy machine.
-const sessionLimit = 3 * time.Minute
+const sessionLimit = 90 * time.Second
 
 // part returns the absolute path of a file that a variable, or else
 // something below this directory, names.

@@ -2,8 +2,8 @@
 # Builds the harness and its bundled frontends into a directory, build/ by
 # default. GOOS and GOARCH cross-compile as usual.
 #
-# The frontends come first: the host is linked with their SHA-256 digests and
-# trusts exactly those bytes. Nothing that differs between two machines gets
+# The frontends come first: the host proper is linked with their SHA-256 digests
+# and trusts exactly those bytes. Nothing that differs between two machines gets
 # into a binary, so the same commit and Go version give the same digests.
 set -eu
 
@@ -24,6 +24,9 @@ sha256() {
 frontends=$out/libexec/research-harness/frontends
 mkdir -p "$out/bin" "$frontends"
 
+# A host of an earlier build would not trust the frontends of this one.
+trap '[ $? = 0 ] || rm -f "$out/bin/harness" "$out/libexec/research-harness/harness-host"' EXIT
+
 bundled=
 for dir in frontends/*/; do
 	name=$(basename "$dir")
@@ -37,7 +40,8 @@ if [ -n "$commit" ] && [ -n "$(git status --porcelain 2>/dev/null)" ]; then comm
 version=$(git describe --tags --exact-match --match 'v*' 2>/dev/null || echo v0.0.0-dev)
 
 pkg=github.com/research-harness/harness/host/internal/version
-go_build host ./cmd/harness "$out/bin/harness" \
+go_build host ./cmd/harness "$out/bin/harness" ""
+go_build host ./cmd/harness-host "$out/libexec/research-harness/harness-host" \
 	"-X $pkg.version=${version#v} -X $pkg.commit=$commit -X '$pkg.bundled=${bundled# }'"
 
 cp host/defaults/sandbox/agentbox "$out/bin/agentbox"

@@ -8,7 +8,7 @@ cd "$(dirname "$0")/.."
 say() { printf '\n==> %s\n' "$*"; }
 stop() { printf 'install: %s\nhint: %s\n' "$1" "$2" >&2; exit 2; }
 
-say "1/4 Go"
+say "1/5 Go"
 if ! command -v go >/dev/null; then
 	if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then
 		stop "Go is not on PATH" "install Go 1.26 or newer, for example: sudo apt-get install golang-go"
@@ -23,14 +23,18 @@ go1.[0-9] | go1.[0-9].* | go1.1[0-9]* | go1.20* | '')
 	stop "this Go is too old" "install Go 1.26 or newer and put it first on PATH" ;;
 esac
 
-say "2/4 the harness and its frontends, into build/"
+say "2/5 the harness and its frontends, into build/"
 sh scripts/build.sh
 
-say "3/4 srt, Node and the system's programs"
+say "3/5 srt, Node and the system's programs"
 build/bin/harness setup --apply
 
-say "4/4 the policy, and the programs into ~/.local"
+say "4/5 the policy, and the programs into ~/.local"
 build/bin/harness install --apply
+
+say "5/5 what a session can do, tried from inside"
+status=0
+"$HOME/.local/bin/harness" verify || status=$?
 
 echo
 case :$PATH: in
@@ -38,4 +42,5 @@ case :$PATH: in
 *) echo "$HOME/.local/bin is not on your PATH. Put this line into your shell's start-up file:
     export PATH=\"\$HOME/.local/bin:\$PATH\"" ;;
 esac
-echo "Ready. Go to a project below ~/Research and type: agentbox claude"
+[ "$status" != 0 ] || echo "Ready. Type: mkdir -p ~/Research/x && cd ~/Research/x && agentbox claude"
+exit "$status"

@@ -33,30 +33,18 @@ if [ -n "$missing" ]; then
 	DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends $missing
 fi
 
-# The frontends, as the lock file pins them. Their install scripts only put
-# the platform's program in the place of a stub, which build/npm/bin does.
+# The frontends, as the lock file pins them. Their install scripts only put the
+# platform's program in the place of a stub; the tests start it where it is.
 npm=build/npm
 if ! cmp -s e2e/npm/package-lock.json "$npm/installed"; then
 	echo "installing the real frontends into $npm (2 GB)"
 	rm -rf "$npm"
-	mkdir -p "$npm/bin"
+	mkdir -p "$npm"
 	cp e2e/npm/package.json e2e/npm/package-lock.json "$npm/"
-	npm ci --prefix "$npm" --ignore-scripts --no-audit --no-fund --loglevel=error
-	case $(uname -sm) in
-	'Linux x86_64') platform=linux-x64 ;;
-	'Linux aarch64') platform=linux-arm64 ;;
-	'Darwin x86_64') platform=darwin-x64 ;;
-	'Darwin arm64') platform=darwin-arm64 ;;
-	esac
-	ln -s "../node_modules/@anthropic-ai/claude-code-$platform/claude" "$npm/bin/claude"
-	ln -s "../node_modules/opencode-$platform/bin/opencode" "$npm/bin/opencode"
-	ln -s "../node_modules/@oven/bun-$platform/bin/bun" "$npm/bin/bun"
-	ln -s "../node_modules/.bin/omp" "$npm/bin/omp"
-	for program in "$npm"/bin/*; do
-		[ -x "$program" ] || { echo "test-setup: npm brought no $program" >&2; exit 1; }
-	done
+	npm ci --prefix "$npm" --ignore-scripts --include=optional --no-audit --no-fund --loglevel=error
 	cp e2e/npm/package-lock.json "$npm/installed"
 fi
 
 # srt, as a user gets it, in a home of its own. npm's cache is the caller's.
+mkdir -p build/home
 npm_config_cache=$(npm config get cache) HOME=$PWD/build/home build/bin/harness setup --apply

@@ -30,7 +30,7 @@ case " $* " in
 *)
 	export HARNESS_TEST_BIN="$build"
 	export HARNESS_TEST_SRT="$build/home/.local/bin/srt"
-	export HARNESS_TEST_FRONTENDS="$build/npm/bin"
+	export HARNESS_TEST_NPM="$build/npm"
 	set -- -count=1 -timeout=20m "$@"
 	;;
 esac

@@ -1,16 +1,7 @@
 package sdk
 
+import "github.com/research-harness/harness/sdk/protected"
+
 // ProtectedPaths are the paths that no frontend's state or own may be, hold or
-// lie in: the user's credentials and shell start-up files, and what governs
-// every session. All begin with "~/".
-func ProtectedPaths() []string {
-	return []string{
-		"~/.ssh", "~/.aws", "~/.gnupg", "~/.kube", "~/.docker", "~/.netrc",
-		"~/.profile", "~/.bashrc", "~/.bash_profile", "~/.bash_login", "~/.bash_logout",
-		"~/.bash_aliases", "~/.zshrc", "~/.zshenv", "~/.zprofile", "~/.zlogin", "~/.zlogout",
-		"~/.kshrc", "~/.mkshrc", "~/.cshrc", "~/.tcshrc", "~/.login", "~/.xprofile",
-		"~/.xsessionrc", "~/.pam_environment", "~/.config/fish",
-		"~/.config/research-harness", "~/.local/bin", "~/.local/libexec",
-		"~/.local/share/research-harness",
-	}
-}
+// lie in, as in package protected.
+func ProtectedPaths() []string { return protected.Paths() }

@@ -41,6 +41,7 @@ func TestInstall(t *testing.T) {
 		".config/research-harness/launch/claude.json":                       "-rw-r--r--",
 		".config/research-harness/launch/agy.json":                          "-rw-r--r--",
 		".local/bin/agentbox":                                               "-rwxr-xr-x",
+		".local/libexec/research-harness/harness-host":                      "-rwxr-xr-x",
 		".local/bin/harness":                                                "-rwxr-xr-x",
 		".local/libexec/research-harness/frontends/harness-frontend-claude": "-rwxr-xr-x",
 		".claude":                 "drwx------",

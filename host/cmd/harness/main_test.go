@@ -59,23 +59,18 @@ func newUser(t *testing.T) *user {
 // next one has nothing to copy.
 func (u *user) settle() {
 	u.t.Helper()
-	for _, name := range []string{"bin", "libexec/research-harness/frontends"} {
-		from, to := filepath.Join(buildDir, name), filepath.Join(u.home, ".local", name)
-		entries, err := os.ReadDir(from)
-		if err != nil {
-			u.t.Fatal(err)
+	local := filepath.Join(u.home, ".local")
+	if err := os.MkdirAll(local, 0o755); err != nil {
+		u.t.Fatal(err)
+	}
+	parts := []string{filepath.Join(buildDir, "bin"), filepath.Join(buildDir, "libexec")}
+	if r := u.run("cp", append([]string{"-rl"}, append(parts, local)...)...); r.status != 0 { // another file system
+		if r := u.run("cp", append([]string{"-rf"}, append(parts, local)...)...); r.status != 0 {
+			u.t.Fatal(r.stderr)
 		}
-		if err := os.MkdirAll(to, 0o755); err != nil {
-			u.t.Fatal(err)
-		}
-		for _, e := range entries {
-			if e.Name() == "agentbox" {
-				continue
-			}
-			if err := os.Link(filepath.Join(from, e.Name()), filepath.Join(to, e.Name())); err != nil {
-				u.run("cp", filepath.Join(from, e.Name()), filepath.Join(to, e.Name()))
-			}
-		}
+	}
+	if err := os.Remove(filepath.Join(local, "bin/agentbox")); err != nil {
+		u.t.Fatal(err)
 	}
 }
 

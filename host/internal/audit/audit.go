@@ -96,6 +96,7 @@ func For(s *system.System, set *render.Set, f render.Frontend) Input {
 	guard(at.Manifest(), "the record of the install")
 	guard(at.Agentbox(), "the launcher")
 	guard(at.Harness(), "the harness")
+	guard(at.Host(), "the harness")
 	guard(at.Plugins(), "the plugins")
 	for _, f := range set.Frontends {
 		if !f.Plugin.Bundled { // a bundled one is copied into at.Plugins

@@ -10,18 +10,18 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/research-harness/harness/host/internal/exit"
+	"github.com/research-harness/harness/host/internal/front"
 	"github.com/research-harness/harness/host/internal/problem"
-	"github.com/research-harness/harness/host/internal/render"
 	"github.com/research-harness/harness/host/internal/scope"
 	"github.com/research-harness/harness/host/internal/system"
 )
 
 func newCheckCmd(s *system.System) *cobra.Command {
 	var (
-		o         render.Options
-		workspace string
-		asJSON    bool
-		stdin     bool
+		o      front.ScopeOptions
+		asJSON bool
+		stdin  bool
 	)
 	cmd := &cobra.Command{
 		Use:   "check [flags] -- COMMAND",
@@ -34,7 +34,7 @@ func newCheckCmd(s *system.System) *cobra.Command {
 			if stdin == (len(args) > 0) {
 				return problem.New("", "check", "wants a command, or --stdin and none").WithHint("harness check -- 'go build ./...'")
 			}
-			sc, err := loadScope(s, workspace, o)
+			sc, err := front.LoadScope(s, o)
 			if err != nil {
 				return err
 			}
@@ -53,17 +53,16 @@ func newCheckCmd(s *system.System) *cobra.Command {
 				return err
 			}
 			if !r.OK {
-				return exitStatus(statusChange)
+				return exit.Status(exit.Change)
 			}
 			return nil
 		},
 	}
 	f := cmd.Flags()
 	f.SetInterspersed(false)
-	f.StringVar(&workspace, "workspace", "", "directory that the command may write (default: the current one)")
 	f.BoolVar(&asJSON, "json", false, "print the result as JSON, one object for each command")
 	f.BoolVar(&stdin, "stdin", false, "check each line of the standard input")
-	addPolicyFlags(cmd, &o)
+	o.Flags(f)
 	return cmd
 }
 
@@ -84,15 +83,15 @@ func checkLines(s *system.System, sc *scope.Scope, asJSON bool) error {
 		r, err := sc.Check(s, line)
 		if err != nil {
 			fmt.Fprintf(s.Stderr, "harness: %d: %v\n", n, err)
-			r, found = &scope.Report{Command: line, Violations: []scope.Finding{}, Unknown: []scope.Finding{}, Error: err.Error()}, statusError
+			r, found = &scope.Report{Command: line, Violations: []scope.Finding{}, Unknown: []scope.Finding{}, Error: err.Error()}, exit.Error
 		} else if !r.OK {
-			found = max(found, statusChange)
+			found = max(found, exit.Change)
 		}
 		if err := printReport(s, r, asJSON, n); err != nil {
 			return err
 		}
 	}
-	return status(found)
+	return exit.Of(found)
 }
 
 // printReport prints what a check found, as of line n of many where it is not

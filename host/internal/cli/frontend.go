@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/research-harness/harness/host/internal/exit"
 	"github.com/research-harness/harness/host/internal/oci"
 	"github.com/research-harness/harness/host/internal/plugin"
 	"github.com/research-harness/harness/host/internal/problem"
@@ -399,7 +400,7 @@ rule. The exit status is 1 when it breaks one.`,
 				}
 			}
 			if len(findings) > 0 {
-				return exitStatus(statusChange)
+				return exit.Status(exit.Change)
 			}
 			if !asJSON {
 				f.print("%s keeps every rule", found.Name)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/research-harness/harness/host/internal/exit"
 	"github.com/research-harness/harness/host/internal/install"
 	"github.com/research-harness/harness/host/internal/problem"
 	"github.com/research-harness/harness/host/internal/render"
@@ -59,7 +60,7 @@ with --apply. What you have changed since the install stays, and is named.`,
 // dryStatus is the result of a verb that is dry by default.
 func dryStatus(wouldChange bool, err error) error {
 	if err == nil && wouldChange {
-		return exitStatus(statusChange)
+		return exit.Status(exit.Change)
 	}
 	return err
 }

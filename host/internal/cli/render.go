@@ -10,15 +10,10 @@ import (
 
 // addSourceFlags adds the flags that say where a policy comes from.
 func addSourceFlags(cmd *cobra.Command, o *render.Options) {
-	addPolicyFlags(cmd, o)
-	cmd.Flags().StringArrayVar(&o.Plugins, "plugins", nil, "directory of frontend plugins (RESEARCH_HARNESS_PLUGINS)")
-}
-
-// addPolicyFlags is addSourceFlags for the verbs that start no plugin.
-func addPolicyFlags(cmd *cobra.Command, o *render.Options) {
 	f := cmd.Flags()
 	f.StringVar(&o.Source, "source", "", "directory of sources that replace the embedded ones (RESEARCH_HARNESS_SOURCE)")
 	f.StringVar(&o.Profile, "profile", "", "profile to use (RESEARCH_HARNESS_PROFILE, ~/.config/research-harness/profile.toml)")
+	f.StringArrayVar(&o.Plugins, "plugins", nil, "directory of frontend plugins (RESEARCH_HARNESS_PLUGINS)")
 }
 
 // logger is the log of a verb: silent but for errors, unless verbose.

@@ -9,67 +9,28 @@ package cli
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"os/signal"
 	"syscall"
 
 	"github.com/spf13/cobra"
 
-	"github.com/research-harness/harness/host/internal/problem"
-	"github.com/research-harness/harness/host/internal/scope"
+	"github.com/research-harness/harness/host/internal/exit"
 	"github.com/research-harness/harness/host/internal/system"
 	"github.com/research-harness/harness/host/internal/verify"
 	"github.com/research-harness/harness/host/internal/version"
-	"github.com/research-harness/harness/host/internal/warden"
 )
 
-// Exit statuses, as in the contract's section 1.
-const (
-	statusChange = 1 // a dry run found something to change, or a check a finding
-	statusError  = 2 // usage error, bad input, or a failure while applying
-)
-
-// exitStatus ends a run with a status and no message of its own.
-type exitStatus int
-
-func (e exitStatus) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
-
-// Main runs the harness with args, which do not hold the program's name, and
+// Main runs the host proper with args, which do not hold the program's name, and
 // returns its exit status.
 func Main(s *system.System, args []string) int {
-	if len(args) > 0 {
-		switch args[0] { // a start pays for nothing else
-		case "launch":
-			return launchMain(s, args[1:])
-		case "warden":
-			return warden.Main(args[1:])
-		case verify.Verb:
-			return report(s, verify.ProbeMain(s))
-		case scope.InnerVerb:
-			return report(s, scope.Inner(args[1:]))
-		}
+	if len(args) > 0 && args[0] == verify.Verb {
+		return exit.Report(s, verify.ProbeMain(s))
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
 	root := newRoot(s)
 	root.SetArgs(args)
-	return report(s, root.ExecuteContext(ctx))
-}
-
-// report prints err, if there is something to print, and returns the status.
-func report(s *system.System, err error) int {
-	if err == nil {
-		return 0
-	}
-	if status, ok := errors.AsType[exitStatus](err); ok {
-		return int(status)
-	}
-	fmt.Fprintf(s.Stderr, "harness: %s\n", problem.OneLine(err.Error()))
-	if hint := problem.HintOf(err); hint != "" {
-		fmt.Fprintf(s.Stderr, "hint: %s\n", hint)
-	}
-	return statusError
+	return exit.Report(s, root.ExecuteContext(ctx))
 }
 
 func newRoot(s *system.System) *cobra.Command {
@@ -97,6 +58,7 @@ func newRoot(s *system.System) *cobra.Command {
 		newFrontendCmd(s),
 		newExplainCmd(s),
 		newVerifyCmd(s),
+		newDoctorCmd(s),
 		newVersionCmd(s),
 	)
 	return root

@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/research-harness/harness/host/internal/exit"
 	"github.com/research-harness/harness/host/internal/setup"
 	"github.com/research-harness/harness/host/internal/system"
 )
@@ -28,10 +29,10 @@ needs. Without --apply the exit status is 1 when something is missing.`,
 				plan, err := setup.Apply(cmd.Context(), s, home, o, func(step setup.Step) {
 					fmt.Fprintf(s.Stderr, "harness: %s\n", step.Text)
 				})
-				return setupResult(s, plan, err, statusError)
+				return setupResult(s, plan, err, exit.Error)
 			}
 			plan, err := setup.Make(cmd.Context(), s, home, o)
-			return setupResult(s, plan, err, statusChange)
+			return setupResult(s, plan, err, exit.Change)
 		},
 	}
 	cmd.Flags().BoolVar(&apply, "apply", false, "install it")
@@ -41,7 +42,7 @@ needs. Without --apply the exit status is 1 when something is missing.`,
 }
 
 // setupResult prints a plan. Its status is left where the plan leaves work.
-func setupResult(s *system.System, plan *setup.Plan, err error, left exitStatus) error {
+func setupResult(s *system.System, plan *setup.Plan, err error, left exit.Status) error {
 	if err != nil {
 		return err
 	}
@@ -52,7 +53,7 @@ func setupResult(s *system.System, plan *setup.Plan, err error, left exitStatus)
 		fmt.Fprintf(s.Stdout, "would %s\n", step.Text)
 	}
 	for _, err := range plan.Blocked {
-		report(s, err)
+		exit.Report(s, err)
 	}
 	if len(plan.Steps)+len(plan.Blocked) > 0 {
 		return left

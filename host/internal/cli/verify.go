@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/research-harness/harness/host/internal/audit"
+	"github.com/research-harness/harness/host/internal/exit"
 	"github.com/research-harness/harness/host/internal/render"
 	"github.com/research-harness/harness/host/internal/system"
 	"github.com/research-harness/harness/host/internal/verify"
@@ -55,7 +56,11 @@ Nothing is left behind. The exit status is 1 when something does not hold.`,
 // printFindings writes findings for people, each with its fix below it.
 func printFindings(out io.Writer, found []audit.Finding) {
 	for _, f := range found {
-		fmt.Fprintf(out, "  %s: %s [%s]\n      %s\n", f.Severity, f.Message, f.ID, f.Fix)
+		name := f.ID
+		if f.Frontend != "" {
+			name += " " + f.Frontend
+		}
+		fmt.Fprintf(out, "%-8s%s: %s\n        %s\n", f.Severity, name, f.Message, f.Fix)
 	}
 }
 
@@ -67,7 +72,7 @@ func findingStatus(found []audit.Finding, err error) error {
 	}
 	for _, f := range found {
 		if f.Severity != audit.Note {
-			return exitStatus(statusChange)
+			return exit.Status(exit.Change)
 		}
 	}
 	return nil

@@ -16,6 +16,7 @@ import (
 
 	"github.com/research-harness/harness/host/internal/audit"
 	"github.com/research-harness/harness/host/internal/files"
+	"github.com/research-harness/harness/host/internal/front"
 	"github.com/research-harness/harness/host/internal/launch"
 	"github.com/research-harness/harness/host/internal/layout"
 	"github.com/research-harness/harness/host/internal/lock"
@@ -161,50 +162,37 @@ func (in *installer) plan() (*plan, error) {
 	return p, in.record(p, old, next)
 }
 
-// binaries plans a copy of this host and its plugins where agentbox looks for
-// them, when the host runs from elsewhere.
+// binaries plans a copy of the harness, its host and the bundled plugins where
+// agentbox looks for them, when the harness runs from elsewhere.
 func (in *installer) binaries(p *plan) error {
-	exe := in.sys.Exe
-	if exe == "" || exe == paths.Real(in.at.Harness()) || len(in.set.Chosen) == 0 {
-		return in.keep(p, append(in.bundledCopies(), in.at.Harness()))
-	}
-	for _, f := range in.set.Frontends {
-		if !f.Plugin.Bundled {
-			continue
-		}
-		if err := in.copy(p, f.Plugin.File, filepath.Join(in.at.Plugins(), filepath.Base(f.Plugin.File))); err != nil {
-			return err
-		}
-	}
-	return in.copy(p, exe, in.at.Harness())
-}
-
-func (in *installer) bundledCopies() []string {
-	var out []string
+	from := map[string]string{in.at.Harness(): in.sys.Exe, in.at.Host(): front.Host(in.sys.Exe)}
 	for _, f := range in.set.Frontends {
 		if f.Plugin.Bundled {
-			out = append(out, filepath.Join(in.at.Plugins(), filepath.Base(f.Plugin.File)))
+			from[filepath.Join(in.at.Plugins(), filepath.Base(f.Plugin.File))] = f.Plugin.File
 		}
 	}
-	return out
-}
-
-// keep records files that an earlier install put there.
-func (in *installer) keep(p *plan, paths []string) error {
-	for _, path := range paths {
-		if _, err := os.Lstat(path); err == nil {
-			p.kept = append(p.kept, path)
+	inPlace := in.sys.Exe == "" || in.sys.Exe == paths.Real(in.at.Harness()) || len(in.set.Chosen) == 0
+	for _, to := range slices.Sorted(maps.Keys(from)) {
+		if inPlace {
+			in.keep(p, to)
+			continue
+		}
+		data, err := os.ReadFile(from[to])
+		if err != nil {
+			return unreadable(from[to], err)
+		}
+		if err := p.file(to, 0o755, data); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-func (in *installer) copy(p *plan, from, to string) error {
-	data, err := os.ReadFile(from)
-	if err != nil {
-		return unreadable(from, err)
+// keep records a file that an earlier install put there.
+func (in *installer) keep(p *plan, path string) {
+	if _, err := os.Lstat(path); err == nil {
+		p.kept = append(p.kept, path)
 	}
-	return p.file(to, 0o755, data)
 }
 
 // createPaths plans what the sandbox can grant or protect only when it

@@ -49,8 +49,11 @@ func (l Layout) Bin() string { return l.join(".local", "bin") }
 // Agentbox is the launcher.
 func (l Layout) Agentbox() string { return filepath.Join(l.Bin(), "agentbox") }
 
-// Harness is the host.
+// Harness is the front of the host.
 func (l Layout) Harness() string { return filepath.Join(l.Bin(), "harness") }
+
+// Host is the host proper.
+func (l Layout) Host() string { return l.join(".local", "libexec", "research-harness", "harness-host") }
 
 // Srt is the sandbox runtime's command.
 func (l Layout) Srt() string { return filepath.Join(l.Bin(), "srt") }

@@ -6,24 +6,19 @@ import (
 	"context"
 	"errors"
 	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 
 	"github.com/hashicorp/go-hclog"
 
-	"github.com/research-harness/harness/host/internal/netrules"
 	"github.com/research-harness/harness/host/internal/origin"
 	"github.com/research-harness/harness/host/internal/paths"
 	"github.com/research-harness/harness/host/internal/plugin"
-	"github.com/research-harness/harness/host/internal/policy"
 	"github.com/research-harness/harness/host/internal/problem"
-	"github.com/research-harness/harness/host/internal/profile"
-	"github.com/research-harness/harness/host/internal/sources"
+	"github.com/research-harness/harness/host/internal/shared"
 	"github.com/research-harness/harness/host/internal/srt"
 	"github.com/research-harness/harness/host/internal/system"
-	"github.com/research-harness/harness/host/internal/template"
 	"github.com/research-harness/harness/host/internal/toolchain"
 	"github.com/research-harness/harness/sdk"
 )
@@ -38,15 +33,9 @@ type Options struct {
 
 // Set is everything that the policies are made from, read and validated.
 type Set struct {
-	Home      string
-	OS        string
-	Sources   *sources.Sources
-	Profile   *profile.Profile
-	Template  *template.Result
+	*shared.Set
 	Frontends []Frontend // all that are trusted, in the order of their states
 	Chosen    []Frontend // those that the profile chooses, in its order
-	Caches    []toolchain.Dir
-	Warnings  []string
 
 	input srt.Input
 }
@@ -62,7 +51,7 @@ type Frontend struct {
 // Load reads everything, the plugins' answers last. It changes nothing on the
 // disk and returns the first problem.
 func Load(ctx context.Context, s *system.System, home string, o Options) (*Set, error) {
-	set, rules, err := read(s, home, o)
+	base, err := shared.Load(s, home, o.Source, o.Profile)
 	if err != nil {
 		return nil, err
 	}
@@ -70,64 +59,33 @@ func Load(ctx context.Context, s *system.System, home string, o Options) (*Set, 
 	if o.Log != nil {
 		host.Log = o.Log
 	}
-	answers, warnings, err := host.Load(ctx, origin.Texts(set.Profile.Frontends))
+	answers, warnings, err := host.Load(ctx, origin.Texts(base.Profile.Frontends))
 	if err != nil {
 		return nil, err
 	}
-	set.Warnings = append(set.Warnings, warnings...)
-	return set, set.choose(answers, rules)
+	base.Warnings = append(base.Warnings, warnings...)
+	return assemble(s, base, answers)
 }
 
 // Of is Load with the plugins' answers given.
 func Of(s *system.System, home string, o Options, answers []plugin.Frontend) (*Set, error) {
-	set, rules, err := read(s, home, o)
+	base, err := shared.Load(s, home, o.Source, o.Profile)
 	if err != nil {
 		return nil, err
 	}
-	return set, set.choose(answers, rules)
+	return assemble(s, base, answers)
 }
 
-// read reads all but the plugins' answers.
-func read(s *system.System, home string, o Options) (*Set, *policy.Policy, error) {
-	set := &Set{Home: home, OS: s.OS}
-	var err error
-	if set.Profile, err = profile.Load(s, home, o.Profile); err != nil {
-		return nil, nil, err
-	}
-	if set.Sources, err = sources.Load(s, o.Source); err != nil {
-		return nil, nil, err
-	}
-	allow, deny, err := netrules.Parse(set.Sources.Network.Name, set.Sources.Network.Data)
-	if err != nil {
-		return nil, nil, err
-	}
-	rules, err := policy.Parse(set.Sources.Policy.Name, set.Sources.Policy.Data)
-	if err != nil {
-		return nil, nil, err
-	}
-	tmpl, err := template.Parse(set.Sources.Template.Name, set.Sources.Template.Data)
-	if err != nil {
-		return nil, nil, err
-	}
-	values := maps.Clone(set.Profile.Template)
-	if values == nil {
-		values = map[string]template.Value{}
-	}
-	values[template.AllowedDomains] = template.List(append(allow, set.Profile.Allow...)...)
-	values[template.DeniedDomains] = template.List(append(deny, set.Profile.Deny...)...)
-	values[template.Workspaces] = template.List(set.Profile.Workspaces...)
-	values[template.ToolchainCaches] = template.List(set.toolchain(s)...)
-	if set.Template, err = tmpl.Expand(values); err != nil {
-		return nil, nil, err
-	}
-	sb := set.Template.Sandbox
+func assemble(s *system.System, base *shared.Set, answers []plugin.Frontend) (*Set, error) {
+	set := &Set{Set: base}
+	sb := base.Template.Sandbox
 	set.input = srt.Input{
-		OS: s.OS, Home: home, TempDir: set.tempDir(s),
+		OS: s.OS, Home: base.Home, TempDir: set.tempDir(s),
 		AllowedDomains: sb.AllowedDomains, DeniedDomains: sb.DeniedDomains, AllowLocalBinding: sb.AllowLocalBinding,
 		AllowWrite: sb.AllowWrite, DenyWrite: sb.DenyWrite, DenyRead: sb.DenyRead,
-		Credentials: sb.Credentials, ReadAllow: rules.ReadAllow,
+		Credentials: sb.Credentials, ReadAllow: base.Rules.ReadAllow,
 	}
-	return set, rules, nil
+	return set, set.choose(answers)
 }
 
 // Policy renders the policy of the frontend called name.
@@ -142,36 +100,18 @@ func (set *Set) Policy(name string) (*srt.Policy, error) {
 	return srt.Render(set.input, name)
 }
 
-// toolchain is the list that {toolchain_caches} stands for.
-func (set *Set) toolchain(s *system.System) []origin.Value {
-	if !set.Profile.ToolchainCaches {
-		return nil
-	}
-	dirs, warnings := toolchain.WritableDirs(s, set.Home)
-	set.Warnings = append(set.Warnings, warnings...)
-	var vs []origin.Value
-	for _, d := range dirs {
-		if d.Temp {
-			continue
-		}
-		set.Caches = append(set.Caches, d)
-		vs = append(vs, origin.Value{Text: d.Path, Origin: origin.Origin{Source: "toolchain", Element: d.Source}})
-	}
-	return vs
-}
-
 // choose applies the user's policy file to the plugins' answers and the
 // profile's choice to the result.
-func (set *Set) choose(loaded []plugin.Frontend, rules *policy.Policy) error {
+func (set *Set) choose(loaded []plugin.Frontend) error {
 	served := make([]string, len(loaded))
 	for i, f := range loaded {
 		served[i] = f.Name
 	}
-	if err := rules.Check(served); err != nil {
+	if err := set.Rules.Check(served); err != nil {
 		return err
 	}
 	for _, f := range loaded {
-		set.add(f, rules)
+		set.add(f)
 	}
 	if err := set.disjoint(); err != nil {
 		return err
@@ -195,7 +135,7 @@ func (set *Set) choose(loaded []plugin.Frontend, rules *policy.Policy) error {
 }
 
 // add appends a frontend, for people and for rendering.
-func (set *Set) add(f plugin.Frontend, rules *policy.Policy) {
+func (set *Set) add(f plugin.Frontend) {
 	from := origin.Origin{Source: "plugin " + f.Name}
 	values := func(element string, texts []string) []origin.Value {
 		var vs []origin.Value
@@ -215,7 +155,7 @@ func (set *Set) add(f plugin.Frontend, rules *policy.Policy) {
 		State: values("state", stateTexts), Own: values("own", f.Own),
 		DenyWrite: values("deny_write", f.Contribution.DenyWrite),
 	}
-	if e, ok := rules.Frontends[f.Name]; ok {
+	if e, ok := set.Rules.Frontends[f.Name]; ok {
 		in.State, in.Own, in.DenyWrite = e.State, e.Own, e.DenyWrite
 	}
 	out := Frontend{Frontend: f}

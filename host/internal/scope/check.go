@@ -43,8 +43,9 @@ const (
 	maxCommand = 1 << 20
 	maxSteps   = 20_000 // simple commands
 	maxFields  = 256    // from one word
-	maxDepth   = 20     // of functions, eval and sh -c
-	maxDirs    = 8      // possible current directories
+	maxText    = 1 << 17
+	maxDepth   = 20 // of functions, eval and sh -c
+	maxDirs    = 8  // possible current directories
 )
 
 // Check parses a command as a shell does and reports the words that name a
@@ -155,7 +156,7 @@ func (c *checker) path(f field, text string, dirs []string) {
 		return
 	case known == "":
 		if rest[0] == runeUnknown {
-			c.unknown(f.pos, text, cmp.Or(f.why, "is not known before it runs"))
+			c.unknown(f.pos, f.source(), cmp.Or(f.why, "is not known before it runs"))
 		}
 		return
 	case known[0] == '~':
@@ -176,7 +177,7 @@ func (c *checker) path(f field, text string, dirs []string) {
 	if filepath.IsAbs(known) {
 		reason := c.judge(known)
 		if reason == outside && rest != "" && c.above(filepath.Clean(known)) {
-			c.unknown(f.pos, text, cmp.Or(f.why, "is not known before it runs"))
+			c.unknown(f.pos, f.source(), cmp.Or(f.why, "is not known before it runs"))
 		} else if reason != "" {
 			c.violation(f.pos, text, reason)
 		}
@@ -197,7 +198,7 @@ func (c *checker) relative(f field, text, path string, dirs []string) {
 		return
 	}
 	if len(dirs) == 0 {
-		c.unknown(f.pos, text, "is relative to a directory that is not known")
+		c.unknown(f.pos, f.source(), "is relative to a directory that is not known")
 		return
 	}
 	reasons := 0
@@ -217,7 +218,7 @@ func (c *checker) relative(f field, text, path string, dirs []string) {
 	case reasons == len(dirs):
 		c.violation(f.pos, text, reason)
 	case reasons > 0 && !f.eitherDir:
-		c.unknown(f.pos, text, reason+", depending on the current directory")
+		c.unknown(f.pos, f.source(), reason+", depending on the current directory")
 	}
 }
 

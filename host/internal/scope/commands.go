@@ -46,7 +46,7 @@ var programs = map[string]operands{
 	"git": {text: "-m --message --grep --author --format --pretty -S -G -c"},
 	"go":  {text: "-run -bench -skip -fuzz -tags -f"}, "pytest": {text: "-k -m"}, "cargo": {text: "--message-format"},
 	"curl": {text: "-H --header -A --user-agent -X --request -w --write-out -u -e"}, "gh": {text: "-t -b --title --body -q --jq"},
-	"watch": {text: "-n"}, "ssh": {all: true},
+	"watch": {text: "-n"}, "ssh": {all: true, value: "-i -F -E -S", text: "-o -p -l -L -R -D -J -W"},
 }
 
 // aliases of programs that take the same arguments.
@@ -77,7 +77,7 @@ var (
 
 // command checks a simple command after expansion.
 func (c *checker) command(st *state, args []field, inv invocation) {
-	if c.steps++; c.steps > maxSteps || len(args) == 0 {
+	if len(args) == 0 || c.tooLong(args[0].pos) {
 		return
 	}
 	program, rest := args[0], args[1:]
@@ -152,21 +152,39 @@ func (c *checker) ordinary(st *state, name string, args []field, inv invocation)
 			args = slices.DeleteFunc(slices.Clone(args), func(f field) bool { return slices.Contains(ops[1:], f) })
 		}
 	case "ln":
-		if ops := positional(args); len(ops) > 1 {
-			// A link's target is relative to the link, which its name or the
-			// directory that it is made in tells.
-			inner, link := *st, ops[len(ops)-1].text
-			inner.dirs = append(c.either(st.dirs, filepath.Dir(link)), c.resolve(st.dirs, link)...)
-			st, args = &inner, slices.Clone(args)
-			for i := range args {
-				args[i].eitherDir = true
-			}
-		}
+		args = c.links(st, args)
 	}
 	if compilers().MatchString(name) {
 		args = withoutSearch(args)
 	}
 	c.tokens(st, args, spec, inv)
+}
+
+// links checks the targets of symbolic links, which are relative to where the
+// link is, and returns the other arguments of ln.
+func (c *checker) links(st *state, args []field) []field {
+	ops := positional(args)
+	symbolic := slices.ContainsFunc(args, func(f field) bool { return f.text == "--symbolic" || short(f.text, 's') })
+	if !symbolic || len(ops) < 2 {
+		return args
+	}
+	name := ops[len(ops)-1]
+	var dirs []string
+	for _, path := range c.resolve(st.dirs, name.text) {
+		if !isDir(path) && !strings.HasSuffix(name.text, "/") && len(ops) == 2 {
+			path = filepath.Dir(path)
+		}
+		dirs = append(dirs, path)
+	}
+	for _, target := range ops[:len(ops)-1] {
+		c.token(target, dirs)
+	}
+	return []field{name}
+}
+
+// short reports whether a word holds a short flag.
+func short(word string, flag byte) bool {
+	return len(word) > 1 && word[0] == '-' && word[1] != '-' && strings.IndexByte(word, flag) > 0
 }
 
 // dirFlags make a program work in another directory. Whether the paths after

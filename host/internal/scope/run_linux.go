@@ -1,9 +1,9 @@
 package scope
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -84,10 +84,16 @@ func (sc *Scope) run(s *system.System, program string, argv []string, timeout ti
 	} else {
 		argv = append([]string{program}, argv[1:]...)
 	}
-	var complaint bytes.Buffer
+	// A file, not a pipe: bubblewrap's last process, which is killed when the
+	// first has ended, would keep a pipe open for some time.
+	complaint, err := memFile("bwrap")
+	if err != nil {
+		return Outcome{}, err
+	}
+	defer complaint.Close()
 	cmd := exec.Command(bwrap, append(args, argv...)...)
 	cmd.Env = s.Env
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = s.Stdin, stdout, &complaint
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = s.Stdin, stdout, complaint
 	cmd.ExtraFiles = []*os.File{filterIn, readyInner, stderr}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: !terminal}
 
@@ -108,7 +114,8 @@ func (sc *Scope) run(s *system.System, program string, argv []string, timeout ti
 	c := child{cmd: cmd, started: started, signals: signals, foreground: foreground, kill: func() { cmd.Process.Kill() }}
 	out, ran, err := c.wait(timeout)
 	if err == nil && !ran && !out.TimedOut {
-		err = bwrapProblem(complaint.String(), readSysctl)
+		text, _ := io.ReadAll(io.NewSectionReader(complaint, 0, 4096))
+		err = bwrapProblem(string(text), readSysctl)
 	}
 	return out, err
 }
@@ -142,6 +149,15 @@ func ignoredSignals() string {
 		}
 	}
 	return strings.Join(names, ",")
+}
+
+// memFile is an empty file without a name.
+func memFile(name string) (*os.File, error) {
+	fd, err := unix.MemfdCreate(name, unix.MFD_CLOEXEC)
+	if err != nil {
+		return nil, err
+	}
+	return os.NewFile(uintptr(fd), name), nil
 }
 
 // readySocket is a pair of connected sockets. The first tells of each message

@@ -36,11 +36,11 @@ func (c *checker) script(st *state, text string, at syntax.Pos) error {
 // nested walks a script that is an argument.
 func (c *checker) nested(st *state, f field) {
 	if strings.ContainsAny(f.text, unknownRunes) {
-		c.unknown(f.pos, f.text, "is a script of which not all is known")
+		c.unknown(f.pos, f.source(), "is a script of which not all is known")
 		return
 	}
 	if err := c.script(st, f.text, f.pos); err != nil {
-		c.unknown(f.pos, f.text, "is a script that does not parse")
+		c.unknown(f.pos, f.source(), "is a script that does not parse")
 	}
 }
 
@@ -327,9 +327,18 @@ type invocation struct {
 	input input
 }
 
+// tooLong counts a step and reports whether there were too many.
+func (c *checker) tooLong(pos syntax.Pos) bool {
+	c.steps++
+	if c.steps == maxSteps+1 {
+		c.unknown(pos, "…", "is too long to follow")
+	}
+	return c.steps > maxSteps
+}
+
 // simple walks a simple command.
 func (c *checker) simple(st *state, cmd *syntax.CallExpr, inv invocation) {
-	if c.steps++; c.steps > maxSteps {
+	if c.tooLong(cmd.Pos()) {
 		return
 	}
 	for _, a := range cmd.Assigns {

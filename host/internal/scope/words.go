@@ -35,8 +35,21 @@ type field struct {
 	pos  syntax.Pos
 	why  string // why a part of it is not known
 	glob bool   // the shell would look for files
+	word *syntax.Word
 
 	eitherDir bool // relative to one of several directories by its meaning
+}
+
+// source is the word that f came from, as written.
+func (f field) source() string {
+	if f.word == nil {
+		return show(f.text)
+	}
+	var b strings.Builder
+	if err := syntax.NewPrinter(syntax.Minify(true)).Print(&b, f.word); err != nil {
+		return show(f.text)
+	}
+	return b.String()
 }
 
 // value is what a variable holds: a field's text.
@@ -100,29 +113,24 @@ func (c *checker) fields(st *state, w *syntax.Word) []field {
 	if w == nil {
 		return nil
 	}
+	split := &syntax.Word{Parts: slices.Clone(w.Parts)} // a function's body is expanded again
 	words := []*syntax.Word{w}
-	if syntax.SplitBraces(w) || slices.ContainsFunc(w.Parts, isBraces) {
+	if syntax.SplitBraces(split) {
 		words = nil
-		for each, err := range expand.BracesSeq(nil, w) {
+		for each, err := range expand.BracesSeq(nil, split) {
 			if err != nil || len(words) == maxFields {
-				words = []*syntax.Word{w}
 				break
 			}
 			words = append(words, each)
 		}
 	}
 	var out []field
-	for _, w := range words {
-		b := builder{pos: w.Pos()}
-		c.parts(st, &b, w.Parts, false)
+	for _, each := range words {
+		b := builder{pos: w.Pos(), word: w}
+		c.parts(st, &b, each.Parts, false)
 		out = append(out, b.finish()...)
 	}
 	return out
-}
-
-func isBraces(p syntax.WordPart) bool {
-	_, ok := p.(*syntax.BraceExp)
-	return ok
 }
 
 // joined expands a word to one field, as in an assignment or a redirection.
@@ -130,7 +138,7 @@ func (c *checker) joined(st *state, w *syntax.Word) field {
 	if w == nil {
 		return field{}
 	}
-	b := builder{pos: w.Pos(), whole: true}
+	b := builder{pos: w.Pos(), word: w, whole: true}
 	c.parts(st, &b, w.Parts, false)
 	if all := b.finish(); len(all) > 0 {
 		return all[0]
@@ -141,6 +149,7 @@ func (c *checker) joined(st *state, w *syntax.Word) field {
 // builder puts fields together.
 type builder struct {
 	pos   syntax.Pos
+	word  *syntax.Word
 	whole bool // no splitting
 	done  []field
 	cur   strings.Builder
@@ -150,6 +159,9 @@ type builder struct {
 }
 
 func (b *builder) add(text string) {
+	if b.cur.Len()+len(text) > maxText { // doubled again and again
+		text, b.why = string(runeUnknown), "is too long to follow"
+	}
 	b.cur.WriteString(text)
 	b.some = true
 }
@@ -163,7 +175,7 @@ func (b *builder) unknown(why string) {
 
 func (b *builder) next() {
 	if b.some && len(b.done) < maxFields {
-		b.done = append(b.done, field{text: b.cur.String(), pos: b.pos, why: b.why, glob: b.glob})
+		b.done = append(b.done, field{text: b.cur.String(), pos: b.pos, word: b.word, why: b.why, glob: b.glob})
 	}
 	b.cur.Reset()
 	b.some, b.why, b.glob = false, "", false
@@ -226,7 +238,7 @@ func (c *checker) parts(st *state, b *builder, parts []syntax.WordPart, quoted b
 		case *syntax.ExtGlob:
 			b.glob = true
 			b.add(clean.Replace(p.Op.String() + p.Pattern.Value + ")"))
-		default: // arithmetic, and braces that are too many to expand
+		default: // arithmetic
 			c.substitutions(st, part)
 			b.add(string(runeOpaque))
 		}

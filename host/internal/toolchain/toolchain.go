@@ -11,7 +11,7 @@ import (
 
 	"github.com/research-harness/harness/host/internal/paths"
 	"github.com/research-harness/harness/host/internal/system"
-	"github.com/research-harness/harness/sdk"
+	"github.com/research-harness/harness/sdk/protected"
 )
 
 // Dir is a directory that a build tool may write.
@@ -42,7 +42,7 @@ type Linked struct {
 // which names it. /tmp is everyone's and always there; a home below it is not
 // writable for that: whoever grants these directories takes home out again.
 func WritableDirs(s *system.System, home string) (dirs []Dir, warnings []string) {
-	guard, tmp := protected(home), paths.Real("/tmp")
+	guard, tmp := guarded(home), paths.Real("/tmp")
 	for _, c := range candidates(s, home) {
 		real := paths.Real(c.Path)
 		info, err := os.Stat(real)
@@ -141,13 +141,13 @@ var systemPaths = []string{
 	"/Applications", "/Library", "/System", "/private/etc", "/private/var/db",
 }
 
-// protected returns what no value may hold or lie in, as spelled and resolved.
-func protected(home string) []string {
+// guarded returns what no value may hold or lie in, as spelled and resolved.
+func guarded(home string) []string {
 	all := slices.Clone(systemPaths)
 	if home != "" {
 		all = slices.DeleteFunc(all, func(p string) bool { return paths.AtOrBelow(home, p) })
 		dirs := map[string]string{} // few hold all
-		for _, p := range sdk.ProtectedPaths() {
+		for _, p := range protected.Paths() {
 			p = paths.Expand(home, p)
 			dir, base := filepath.Split(p)
 			if dirs[dir] == "" {
@@ -165,7 +165,7 @@ func protected(home string) []string {
 
 // Refused says why a session may not be given dir, a real path, to write, or
 // returns "".
-func Refused(dir, home string) string { return refuse(dir, home, protected(home)) }
+func Refused(dir, home string) string { return refuse(dir, home, guarded(home)) }
 
 // refuse says why dir may not be written, or returns "".
 func refuse(dir, home string, guard []string) string {

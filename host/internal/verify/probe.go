@@ -27,11 +27,12 @@ const Verb = "probe"
 // request is what the probe is to try inside the sandbox. Its answer has one
 // result for each element, in order.
 type request struct {
-	Token  string   `json:"token"` // the name of files that it makes
-	Read   []string `json:"read"`
-	Write  []string `json:"write"`
-	Hosts  []string `json:"hosts"` // host:port, through the proxy
-	Direct []string `json:"direct"`
+	Token string   `json:"token"` // the name of files that it makes
+	Read  []string `json:"read"`
+	Write []string `json:"write"`
+	Hosts []string `json:"hosts"` // host:port, through the proxy
+	// Loopback is an address outside of the sandbox, to connect to past the proxy.
+	Loopback string `json:"loopback"`
 }
 
 // response is what the probe found.
@@ -39,13 +40,13 @@ type response struct {
 	Read  []readResult  `json:"read"`
 	Write []writeResult `json:"write"`
 	Hosts []int         `json:"hosts"` // the proxy's status, 0 for none
-	// Direct, Unix and Temp are why a direct connection, a Unix socket and a
+	// Loopback, Unix and Temp are why a direct connection, a Unix socket and a
 	// temporary directory cannot be had, or empty.
-	Direct   []string `json:"direct"`
-	Unix     string   `json:"unix"`
-	Temp     string   `json:"temp"`
-	TempDir  string   `json:"tempDir"`
-	Agentbox bool     `json:"agentbox"`
+	Loopback string `json:"loopback"`
+	Unix     string `json:"unix"`
+	Temp     string `json:"temp"`
+	TempDir  string `json:"tempDir"`
+	Agentbox bool   `json:"agentbox"`
 }
 
 // readResult is what is at a path there.
@@ -77,13 +78,11 @@ func ProbeMain(s *system.System) error {
 		r.Write = append(r.Write, tryWrite(p, q.Token))
 	}
 	r.Hosts = throughProxy(s, q.Hosts)
-	for _, addr := range q.Direct {
-		conn, err := net.DialTimeout("tcp", addr, time.Second)
-		if err == nil {
-			conn.Close()
-		}
-		r.Direct = append(r.Direct, message(err))
+	conn, err := net.DialTimeout("tcp", q.Loopback, time.Second)
+	if err == nil {
+		conn.Close()
 	}
+	r.Loopback = message(err)
 	fd, err := syscall.Socket(syscall.AF_UNIX, syscall.SOCK_STREAM, 0)
 	if err == nil {
 		syscall.Close(fd)

@@ -25,6 +25,7 @@ import (
 	"github.com/research-harness/harness/host/internal/access"
 	"github.com/research-harness/harness/host/internal/audit"
 	"github.com/research-harness/harness/host/internal/explain"
+	"github.com/research-harness/harness/host/internal/front"
 	"github.com/research-harness/harness/host/internal/launch"
 	"github.com/research-harness/harness/host/internal/layout"
 	"github.com/research-harness/harness/host/internal/origin"
@@ -340,9 +341,9 @@ func firstMissing(p string) string {
 // probe runs the probe in the sandbox. It returns nil where srt did not start,
 // which is a finding.
 func (v *verifier) probe(ctx context.Context) (*response, error) {
-	program := v.at.Harness()
+	program := v.at.Host()
 	if !exists(program) {
-		program = v.s.Exe
+		program = front.Host(v.s.Exe)
 	}
 	if verdict := v.model.Read(program); !verdict.Allowed {
 		v.find("harness-hidden", audit.Error, program, again, "the session cannot see %s, so nothing can be tried: %s", program, verdict.Reason)
@@ -354,7 +355,7 @@ func (v *verifier) probe(ctx context.Context) (*response, error) {
 	}
 	defer up.Close()
 
-	q := request{Token: v.token, Direct: []string{"192.0.2.1:443", up.Addr().String()}}
+	q := request{Token: v.token, Loopback: up.Addr().String()}
 	for _, r := range v.reads {
 		q.Read = append(q.Read, r.path)
 	}
@@ -385,7 +386,7 @@ func (v *verifier) probe(ctx context.Context) (*response, error) {
 	err = cmd.Run()
 	var r response
 	if jsonErr := json.Unmarshal(stdout.Bytes(), &r); err != nil || jsonErr != nil ||
-		len(r.Read) != len(q.Read) || len(r.Write) != len(q.Write) || len(r.Hosts) != len(q.Hosts) || len(r.Direct) != len(q.Direct) {
+		len(r.Read) != len(q.Read) || len(r.Write) != len(q.Write) || len(r.Hosts) != len(q.Hosts) {
 		if ctx.Err() != nil && context.Cause(ctx) != context.DeadlineExceeded {
 			return nil, ctx.Err()
 		}
@@ -465,10 +466,7 @@ func (v *verifier) judge(r *response) {
 		}
 	}
 	const reinstall = "harness setup --apply --force"
-	if r.Direct[0] == "" {
-		v.find("network-open", audit.Error, "network", reinstall, "a session reaches the network past the proxy")
-	}
-	if r.Direct[1] == "" && !(v.s.OS == "darwin" && v.policy.AllowLocalBinding) {
+	if r.Loopback == "" && !(v.s.OS == "darwin" && v.policy.AllowLocalBinding) {
 		v.find("loopback-open", audit.Error, "127.0.0.1", reinstall, "a session reaches the services of this machine on its loopback address")
 	}
 	if r.Unix == "" && v.s.OS == "linux" {

@@ -72,7 +72,7 @@ func newMachine(t *testing.T) *machine {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m.write(".local/bin/harness", string(data), 0o755)
+	m.write(".local/libexec/research-harness/harness-host", string(data), 0o755)
 	m.write("Research/paper.tex", "\\documentclass{article}\n", 0o644)
 	m.write(".ssh/id_ed25519", "secret\n", 0o600)
 	m.write(".bashrc", "# mine\n", 0o644)

@@ -1,9 +1,10 @@
-package cli
+package front
 
 import (
 	"context"
 	"fmt"
 
+	"github.com/research-harness/harness/host/internal/exit"
 	"github.com/research-harness/harness/host/internal/launch"
 	"github.com/research-harness/harness/host/internal/problem"
 	"github.com/research-harness/harness/host/internal/system"
@@ -22,12 +23,12 @@ func launchMain(s *system.System, args []string) int {
 	start, err := launch.Prepare(context.Background(), s, args)
 	if err != nil {
 		say(err)
-		return statusError
+		return exit.Error
 	}
 	if start.Warning != "" {
 		say(start.Warning)
 	}
 	warden.Start(s)
 	say(start.Exec())
-	return statusError
+	return exit.Error
 }

@@ -1,0 +1,80 @@
+// Package shared reads what all frontends share: the sources, the profile and
+// the template with its placeholders filled in. It starts no plugin.
+package shared
+
+import (
+	"maps"
+
+	"github.com/research-harness/harness/host/internal/netrules"
+	"github.com/research-harness/harness/host/internal/origin"
+	"github.com/research-harness/harness/host/internal/policy"
+	"github.com/research-harness/harness/host/internal/profile"
+	"github.com/research-harness/harness/host/internal/sources"
+	"github.com/research-harness/harness/host/internal/system"
+	"github.com/research-harness/harness/host/internal/template"
+	"github.com/research-harness/harness/host/internal/toolchain"
+)
+
+// Set is what was read, valid as far as it can be without the plugins.
+type Set struct {
+	Home     string // the real path
+	OS       string // GOOS
+	Sources  *sources.Sources
+	Profile  *profile.Profile
+	Rules    *policy.Policy
+	Template *template.Result
+	Caches   []toolchain.Dir // what {toolchain_caches} stands for
+	Warnings []string
+}
+
+// Load reads it. Source and profileFile are what the user named, or empty. It
+// changes nothing on the disk and returns the first problem.
+func Load(s *system.System, home, source, profileFile string) (*Set, error) {
+	set := &Set{Home: home, OS: s.OS}
+	var err error
+	if set.Profile, err = profile.Load(s, home, profileFile); err != nil {
+		return nil, err
+	}
+	if set.Sources, err = sources.Load(s, source); err != nil {
+		return nil, err
+	}
+	allow, deny, err := netrules.Parse(set.Sources.Network.Name, set.Sources.Network.Data)
+	if err != nil {
+		return nil, err
+	}
+	if set.Rules, err = policy.Parse(set.Sources.Policy.Name, set.Sources.Policy.Data); err != nil {
+		return nil, err
+	}
+	tmpl, err := template.Parse(set.Sources.Template.Name, set.Sources.Template.Data)
+	if err != nil {
+		return nil, err
+	}
+	values := maps.Clone(set.Profile.Template)
+	if values == nil {
+		values = map[string]template.Value{}
+	}
+	values[template.AllowedDomains] = template.List(append(allow, set.Profile.Allow...)...)
+	values[template.DeniedDomains] = template.List(append(deny, set.Profile.Deny...)...)
+	values[template.Workspaces] = template.List(set.Profile.Workspaces...)
+	values[template.ToolchainCaches] = template.List(set.toolchain(s)...)
+	set.Template, err = tmpl.Expand(values)
+	return set, err
+}
+
+// toolchain is the list that {toolchain_caches} stands for.
+func (set *Set) toolchain(s *system.System) []origin.Value {
+	if !set.Profile.ToolchainCaches {
+		return nil
+	}
+	dirs, warnings := toolchain.WritableDirs(s, set.Home)
+	set.Warnings = append(set.Warnings, warnings...)
+	var vs []origin.Value
+	for _, d := range dirs {
+		if d.Temp {
+			continue
+		}
+		set.Caches = append(set.Caches, d)
+		vs = append(vs, origin.Value{Text: d.Path, Origin: origin.Origin{Source: "toolchain", Element: d.Source}})
+	}
+	return vs
+}
