@@ -420,7 +420,7 @@ func (f *frontendCmd) push() *cobra.Command {
 		Short: "Put a plugin into a registry",
 		Long: `Put a plugin into a registry: one file for each platform, or one file without
 a platform that runs everywhere.`,
-		Example: "  harness frontend push oci://ghcr.io/you/crow:1.0 linux/amd64=dist/amd64/harness-frontend-crow linux/arm64=dist/arm64/harness-frontend-crow",
+		Example: "  harness frontend push oci://registry.example/you/crow:1.0 linux/amd64=dist/amd64/harness-frontend-crow linux/arm64=dist/arm64/harness-frontend-crow",
 		Args:    cobra.MinimumNArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			h, err := f.host(cmd)
