@@ -3,7 +3,6 @@ package e2e
 import (
 	"encoding/json"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 )
@@ -11,7 +10,7 @@ import (
 // agent is a real program from npm, with a scripted model beside it.
 type agent struct {
 	command string
-	program func(t *testing.T) []string
+	program []string // files of the agents' directory
 	// prepare gives the program its model.
 	prepare func(w *world)
 	// print are the arguments that answer a prompt without a terminal.
@@ -24,37 +23,21 @@ type agent struct {
 	state string
 }
 
-// npm returns a file of what npm installed.
-func npm(t *testing.T, elem ...string) string {
-	return part(t, "HARNESS_TEST_NPM", "npm", append([]string{"node_modules"}, elem...)...)
-}
-
-// nodeArch is this machine's architecture as npm's packages spell it.
-func nodeArch() string {
-	if runtime.GOARCH == "amd64" {
-		return "x64"
-	}
-	return runtime.GOARCH
-}
-
 const mockURL = "http://127.0.0.1:18080"
 
 var agents = map[string]agent{
 	"Claude Code": {
 		command: "claude",
-		program: func(t *testing.T) []string {
-			return []string{npm(t, "@anthropic-ai", "claude-code-"+runtime.GOOS+"-"+nodeArch(), "claude")}
-		},
+		program: []string{"claude"},
 		prepare: func(w *world) {
 			w.env["ANTHROPIC_BASE_URL"] = mockURL
 			w.env["ANTHROPIC_API_KEY"] = "sk-dummy"
 			w.env["IS_SANDBOX"] = "1" // lets root skip permissions
 			config, err := json.Marshal(map[string]any{
-				"hasCompletedOnboarding":        true,
-				"bypassPermissionsModeAccepted": true,
-				"theme":                         "dark",
-				"customApiKeyResponses":         map[string]any{"approved": []string{"sk-dummy"}},
-				"projects":                      map[string]any{w.work: map[string]any{"hasTrustDialogAccepted": true}},
+				"hasCompletedOnboarding": true,
+				"theme":                  "dark",
+				"customApiKeyResponses":  map[string]any{"approved": []string{"sk-dummy"}},
+				"projects":               map[string]any{w.work: map[string]any{"hasTrustDialogAccepted": true}},
 			})
 			w.must(err)
 			w.write(w.in(".claude.json"), string(config))
@@ -66,9 +49,7 @@ var agents = map[string]agent{
 	},
 	"OpenCode": {
 		command: "opencode",
-		program: func(t *testing.T) []string {
-			return []string{npm(t, "opencode-"+runtime.GOOS+"-"+nodeArch(), "bin", "opencode")}
-		},
+		program: []string{"opencode"},
 		prepare: func(w *world) {
 			w.env["OPENCODE_CONFIG_CONTENT"] = `{
 				"autoupdate": false, "share": "disabled", "model": "mock/m", "small_model": "mock/m",
@@ -87,16 +68,7 @@ var agents = map[string]agent{
 	},
 	"oh-my-pi": {
 		command: "omp",
-		program: func(t *testing.T) []string {
-			arch := nodeArch()
-			if arch == "arm64" {
-				arch = "aarch64"
-			}
-			return []string{
-				npm(t, "@oven", "bun-"+runtime.GOOS+"-"+arch, "bin", "bun"),
-				npm(t, "@oh-my-pi", "pi-coding-agent", "dist", "cli.js"),
-			}
-		},
+		program: []string{"bun", "omp"},
 		prepare: func(w *world) {
 			w.write(w.in(".omp", "agent", "models.yml"), `providers:
   mock:
@@ -119,10 +91,9 @@ var agents = map[string]agent{
 // call each.
 func newAgentWorld(t *testing.T, a agent, commands ...string) *world {
 	t.Helper()
-	program := a.program(t)
 	w := newWorld(t)
 	a.prepare(w)
-	w.play(a, program, commands...)
+	w.play(a, commands...)
 	w.install()
 	return w
 }
@@ -131,7 +102,7 @@ func newAgentWorld(t *testing.T, a agent, commands ...string) *world {
 //
 // Outside of a session the program is only asked for its version, and told
 // from here: on a busy machine it may take longer than the launcher waits.
-func (w *world) play(a agent, program []string, commands ...string) {
+func (w *world) play(a agent, commands ...string) {
 	w.t.Helper()
 	mock, err := mockapi()
 	w.must(err)
@@ -140,8 +111,8 @@ func (w *world) play(a agent, program []string, commands ...string) {
 		script = append(script, "-run", quote(c))
 	}
 	script = append(script, "--")
-	for _, p := range program {
-		script = append(script, quote(p))
+	for _, name := range a.program {
+		script = append(script, quote(part(w.t, "HARNESS_TEST_FRONTENDS", "../build/npm/bin", name)))
 	}
 	w.stub(a.command, strings.Join(script, " ")+` "$@"`)
 }
@@ -206,7 +177,11 @@ func TestClaudeCodeOnTheScreen(t *testing.T) {
 	a := agents["Claude Code"]
 	w := newAgentWorld(t, a, "echo $((6 * 7)) > answer.txt")
 	s := w.terminal("claude", "--dangerously-skip-permissions")
-	s.expect("Claude Code", "❯")
+	s.expect("Yes, I accept")
+	s.press("Down")
+	s.expect("❯ Yes")
+	s.press("Enter")
+	s.expect("Claude Code v", "❯")
 	s.press("hi")
 	s.expect("❯ hi")
 	s.press("Enter")
@@ -215,7 +190,7 @@ func TestClaudeCodeOnTheScreen(t *testing.T) {
 		t.Errorf("answer.txt is %q", got)
 	}
 
-	w.play(a, a.program(t))
+	w.play(a)
 	r := w.agentbox("claude", "-p", "--continue", "go on")
 	if r.code != 0 || !strings.Contains(r.stdout, "the tools said") {
 		t.Errorf("status %d: %s%s", r.code, r.stdout, r.stderr)

@@ -234,8 +234,15 @@ func (s *terminal) screen() string { return s.tmux("capture-pane", "-p") }
 // expect waits until the screen shows all words.
 func (s *terminal) expect(words ...string) {
 	s.w.t.Helper()
-	missing := func(w string) bool { return !strings.Contains(s.screen(), w) }
-	eventually(s.w.t, sessionLimit, fmt.Sprintf("the screen shows %q", words), func() bool { return !slices.ContainsFunc(words, missing) })
+	var screen string
+	missing := func(w string) bool { return !strings.Contains(screen, w) }
+	shown := wait(sessionLimit, func() bool {
+		screen = s.screen()
+		return !slices.ContainsFunc(words, missing)
+	})
+	if !shown {
+		s.w.t.Fatalf("not within %v: %q on\n%s", sessionLimit, words, screen)
+	}
 }
 
 // press types text, or the key of that name.

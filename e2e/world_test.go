@@ -3,8 +3,9 @@
 // a session did is looked up on the disk afterwards.
 //
 // The parts are found through variables: HARNESS_TEST_BIN is the build's
-// directory (../build), HARNESS_TEST_SRT the sandbox runtime's program, and
-// HARNESS_TEST_NPM the directory in which npm installed ./npm (./npm). With
+// directory, HARNESS_TEST_SRT the sandbox runtime's program, and
+// HARNESS_TEST_FRONTENDS a directory with the agents' programs. By default all
+// are looked for in ../build, where the repository's scripts put them. With
 // CI=true a missing part is a failure, otherwise a skip.
 package e2e
 
@@ -32,7 +33,7 @@ func TestMain(m *testing.M) {
 }
 
 // sessionLimit is how long a session may take on a busy machine.
-const sessionLimit = 90 * time.Second
+const sessionLimit = 2 * time.Minute
 
 // part returns the absolute path of a file that a variable, or else
 // something below this directory, names.
@@ -84,7 +85,7 @@ type world struct {
 // those that the launcher puts before them. Nothing is installed yet.
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	srt := part(t, "HARNESS_TEST_SRT", "../build/srt")
+	srt := part(t, "HARNESS_TEST_SRT", "../build/home/.local/bin/srt")
 	// Not below /tmp, where a session may write: a home directory is not there.
 	root, err := os.MkdirTemp("/var/tmp", "e2e")
 	if err != nil {
@@ -204,15 +205,23 @@ func (w *world) run(name string, args ...string) result {
 	return result{cmd.ProcessState.ExitCode(), stdout.String(), stderr.String()}
 }
 
-// eventually waits for what another process does.
+// wait waits for what another process does, and reports whether it did.
+func wait(limit time.Duration, ok func() bool) bool {
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.Now().Add(limit); time.Now().Before(deadline); <-tick.C {
+		if ok() {
+			return true
+		}
+	}
+	return false
+}
+
+// eventually fails the test where something does not happen in time.
 func eventually(t *testing.T, limit time.Duration, what string, ok func() bool) {
 	t.Helper()
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for deadline := time.Now().Add(limit); !ok(); <-tick.C {
-		if time.Now().After(deadline) {
-			t.Fatalf("not within %v: %s", limit, what)
-		}
+	if !wait(limit, ok) {
+		t.Fatalf("not within %v: %s", limit, what)
 	}
 }
 

@@ -17,7 +17,7 @@ func (m *Model) askLinux(target string, write bool) Verdict {
 	if v.Allowed && over.source != "" && over.host(loc) != real {
 		v.Allowed, v.Reason = false, "a link on the way leads elsewhere there, to "+loc
 	}
-	if loc != target && v.Rule != Default {
+	if loc != target && v.Rule != Default && t.fault == "" {
 		v.Reason = "it leads to " + loc + ", where " + v.Reason
 	}
 	if v.Allowed && !there {

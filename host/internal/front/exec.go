@@ -98,7 +98,7 @@ func LoadScope(s *system.System, o ScopeOptions) (*scope.Scope, error) {
 	if err != nil {
 		return nil, err
 	}
-	set, err := shared.Load(s, home, o.Source, o.Profile)
+	set, err := shared.LoadPaths(s, home, o.Source, o.Profile)
 	if err != nil {
 		return nil, err
 	}

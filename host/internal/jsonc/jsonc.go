@@ -121,6 +121,15 @@ func (f *File) Problem(v hujson.Value, path, format string, args ...any) *proble
 // literal.
 func Text(v hujson.Value) string {
 	lit, _ := v.Value.(hujson.Literal)
+	return LiteralText(lit)
+}
+
+// LiteralText is [Text] of a literal. Most strings hold no escape, and decoding
+// one as JSON costs far more than slicing it.
+func LiteralText(lit hujson.Literal) string {
+	if n := len(lit); n >= 2 && lit[0] == '"' && bytes.IndexByte(lit, '\\') < 0 && utf8.Valid(lit) {
+		return string(lit[1 : n-1])
+	}
 	return lit.String()
 }
 

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -59,7 +60,14 @@ func Load(ctx context.Context, s *system.System, home string, o Options) (*Set, 
 	if o.Log != nil {
 		host.Log = o.Log
 	}
-	answers, warnings, err := host.Load(ctx, origin.Texts(base.Profile.Frontends))
+	named := origin.Texts(base.Profile.Frontends)
+	if !base.Profile.FrontendsSet {
+		// Every bundled one is chosen: none may be missing or another's file.
+		if named = slices.Sorted(maps.Keys(host.Bundled)); len(named) == 0 {
+			return nil, problem.New(s.Exe, "", "was built without its frontends").WithHint("make install, in the source of the harness")
+		}
+	}
+	answers, warnings, err := host.Load(ctx, named)
 	if err != nil {
 		return nil, err
 	}

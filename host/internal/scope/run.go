@@ -139,7 +139,7 @@ var forwarded = []os.Signal{
 
 // child is a sandbox that was started.
 type child struct {
-	cmd        *exec.Cmd
+	pid        int
 	started    <-chan int // the command's process number, -1 if it never runs
 	signals    <-chan os.Signal
 	foreground bool   // the terminal sends its signals to the command too
@@ -148,9 +148,17 @@ type child struct {
 
 // wait forwards signals until the sandbox has ended. Ran is false where the
 // command never started.
-func (c child) wait(timeout time.Duration) (out Outcome, ran bool, err error) {
-	ended := make(chan error, 1)
-	go func() { ended <- c.cmd.Wait() }()
+func (c child) wait(timeout time.Duration) (out Outcome, ran bool) {
+	ended := make(chan syscall.WaitStatus, 1)
+	go func() {
+		var ws syscall.WaitStatus
+		for {
+			if _, err := syscall.Wait4(c.pid, &ws, 0, nil); !errors.Is(err, syscall.EINTR) {
+				break
+			}
+		}
+		ended <- ws
+	}()
 	var deadline, kill <-chan time.Time
 	if timeout > 0 {
 		deadline = time.After(timeout)
@@ -187,14 +195,11 @@ func (c child) wait(timeout time.Duration) (out Outcome, ran bool, err error) {
 			kill = time.After(grace)
 		case <-kill:
 			c.kill()
-		case err := <-ended:
-			if _, isExit := errors.AsType[*exec.ExitError](err); err != nil && !isExit {
-				return out, false, problem.New("", c.cmd.Path, "%w", err)
-			}
+		case ws := <-ended:
 			if started != nil {
 				pid = <-started // its senders have ended
 			}
-			out.Status = statusOf(c.cmd.ProcessState)
+			out.Status = statusOf(ws)
 			if out.TimedOut {
 				out.Status = StatusTimeout
 			}
@@ -203,7 +208,7 @@ func (c child) wait(timeout time.Duration) (out Outcome, ran bool, err error) {
 					out.Signal = sig
 				}
 			}
-			return out, pid > 0, nil
+			return out, pid > 0
 		}
 	}
 }
@@ -239,11 +244,46 @@ func file(w io.Writer) (f *os.File, finish func(), err error) {
 }
 
 // statusOf is the exit status as a shell gives it.
-func statusOf(state *os.ProcessState) int {
-	if ws, ok := state.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
+func statusOf(ws syscall.WaitStatus) int {
+	if ws.Signaled() {
 		return 128 + int(ws.Signal())
 	}
-	return state.ExitCode()
+	return ws.ExitStatus()
+}
+
+// source returns a file from which a child reads what r gives, and a function
+// that closes it here.
+func source(r io.Reader) (f *os.File, finish func(), err error) {
+	switch r := r.(type) {
+	case *os.File:
+		return r, func() {}, nil
+	case nil:
+		f, err = os.Open(os.DevNull)
+	default:
+		var w *os.File
+		if f, w, err = os.Pipe(); err == nil {
+			go func() {
+				_, _ = io.Copy(w, r) // the child may stop reading
+				w.Close()
+			}()
+		}
+	}
+	return f, func() { f.Close() }, err
+}
+
+// start starts a program with the environment of s and files as its first open
+// files. It goes around os/exec, which probes the kernel with two processes of
+// its own before it starts the first.
+func start(s *system.System, dir, path string, argv []string, files []*os.File, sys *syscall.SysProcAttr) (pid int, err error) {
+	attr := &syscall.ProcAttr{Dir: dir, Env: s.Env, Sys: sys}
+	for _, f := range files {
+		attr.Files = append(attr.Files, f.Fd())
+	}
+	pid, err = syscall.ForkExec(path, argv, attr)
+	if err != nil {
+		return 0, problem.New("", path, "%w", err)
+	}
+	return pid, nil
 }
 
 // sandboxProgram finds the program that confines. Without it nothing runs.

@@ -2,7 +2,6 @@ package scope
 
 import (
 	"os"
-	"os/exec"
 	"os/signal"
 	"syscall"
 	"time"
@@ -20,6 +19,11 @@ func (sc *Scope) run(s *system.System, program string, argv []string, timeout ti
 	if err != nil {
 		return Outcome{}, err
 	}
+	stdin, finishStdin, err := source(s.Stdin)
+	if err != nil {
+		return Outcome{}, err
+	}
+	defer finishStdin()
 	stdout, finishStdout, err := file(s.Stdout)
 	if err != nil {
 		return Outcome{}, err
@@ -33,28 +37,24 @@ func (sc *Scope) run(s *system.System, program string, argv []string, timeout ti
 
 	foreground, terminal := terminalState()
 	ownGroup := !terminal || timeout > 0
-	cmd := exec.Command(sandbox, append([]string{"-p", sc.SeatbeltProfile(), program}, argv[1:]...)...)
-	cmd.Env, cmd.Dir = s.Env, sc.Dir
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = s.Stdin, stdout, stderr
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: ownGroup}
-
 	signals := make(chan os.Signal, 16)
 	signal.Notify(signals, forwarded...)
 	defer signal.Stop(signals)
-	if err := cmd.Start(); err != nil {
-		return Outcome{}, problem.New("", sandbox, "%w", err)
+	args := append([]string{"sandbox-exec", "-p", sc.SeatbeltProfile(), program}, argv[1:]...)
+	pid, err := start(s, sc.Dir, sandbox, args, []*os.File{stdin, stdout, stderr}, &syscall.SysProcAttr{Setpgid: ownGroup})
+	if err != nil {
+		return Outcome{}, err
 	}
-	pid := cmd.Process.Pid
-	kill := func() { cmd.Process.Kill() }
+	kill := func() { _ = syscall.Kill(pid, syscall.SIGKILL) }
 	if ownGroup {
-		kill = func() { syscall.Kill(-pid, syscall.SIGKILL) }
+		kill = func() { _ = syscall.Kill(-pid, syscall.SIGKILL) }
 		defer kill()
 	}
 	started := make(chan int, 1)
 	started <- pid
-	c := child{cmd: cmd, started: started, signals: signals, foreground: foreground && !ownGroup, kill: kill}
-	out, _, err := c.wait(timeout)
-	return out, err
+	c := child{pid: pid, started: started, signals: signals, foreground: foreground && !ownGroup, kill: kill}
+	out, _ := c.wait(timeout)
+	return out, nil
 }
 
 // InnerVerb and Inner belong to Linux, where bubblewrap needs them.

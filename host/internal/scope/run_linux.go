@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"os/signal"
 	"runtime"
 	"strings"
@@ -58,6 +57,11 @@ func (sc *Scope) run(s *system.System, program string, argv []string, timeout ti
 		return Outcome{}, err
 	}
 	defer filterIn.Close()
+	stdin, finishStdin, err := source(s.Stdin)
+	if err != nil {
+		return Outcome{}, err
+	}
+	defer finishStdin()
 	stdout, finishStdout, err := file(s.Stdout)
 	if err != nil {
 		return Outcome{}, err
@@ -69,7 +73,7 @@ func (sc *Scope) run(s *system.System, program string, argv []string, timeout ti
 	}
 	defer finishStderr()
 
-	args := sc.BwrapArgs()
+	args := append([]string{"bwrap"}, sc.BwrapArgs()...)
 	if prog, ok := ttyFilter(s.Arch); ok {
 		args = append(args, "--seccomp", fmt.Sprint(fdFilter))
 		filter.Write(prog) // fits into the pipe
@@ -91,33 +95,30 @@ func (sc *Scope) run(s *system.System, program string, argv []string, timeout ti
 		return Outcome{}, err
 	}
 	defer complaint.Close()
-	cmd := exec.Command(bwrap, append(args, argv...)...)
-	cmd.Env = s.Env
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = s.Stdin, stdout, complaint
-	cmd.ExtraFiles = []*os.File{filterIn, readyInner, stderr}
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: !terminal}
-
 	signals := make(chan os.Signal, 16)
+	defer signal.Stop(signals)
 	if terminal {
 		signal.Ignore(forwarded...) // bubblewrap inherits it
+	} else {
+		signal.Notify(signals, forwarded...)
 	}
-	err = cmd.Start()
+	files := []*os.File{stdin, stdout, complaint, filterIn, readyInner, stderr}
+	pid, err := start(s, "", bwrap, append(args, argv...), files, &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: !terminal})
 	signal.Notify(signals, forwarded...)
-	defer signal.Stop(signals)
 	if err != nil {
-		return Outcome{}, problem.New("", bwrap, "%w", err)
+		return Outcome{}, err
 	}
 	readyInner.Close()
 
 	started := make(chan int, 1)
 	go func() { started <- awaitReady(ready) }()
-	c := child{cmd: cmd, started: started, signals: signals, foreground: foreground, kill: func() { cmd.Process.Kill() }}
-	out, ran, err := c.wait(timeout)
-	if err == nil && !ran && !out.TimedOut {
+	c := child{pid: pid, started: started, signals: signals, foreground: foreground, kill: func() { _ = syscall.Kill(pid, syscall.SIGKILL) }}
+	out, ran := c.wait(timeout)
+	if !ran && !out.TimedOut {
 		text, _ := io.ReadAll(io.NewSectionReader(complaint, 0, 4096))
-		err = bwrapProblem(string(text), readSysctl)
+		return Outcome{}, bwrapProblem(string(text), readSysctl)
 	}
-	return out, err
+	return out, nil
 }
 
 // Inner gives signals back the meaning that they had outside and becomes the

@@ -69,7 +69,7 @@ type node struct {
 
 // text returns the value of a string.
 func (n node) text() (string, bool) {
-	return n.literal.String(), n.literal.Kind() == '"'
+	return jsonc.LiteralText(n.literal), n.literal.Kind() == '"'
 }
 
 // member returns the value of a key of an object, nil where there is none.
