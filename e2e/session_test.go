@@ -229,7 +229,10 @@ func (s *terminal) tmux(args ...string) string {
 	return r.stdout
 }
 
-func (s *terminal) screen() string { return s.tmux("capture-pane", "-p") }
+// screen is what the terminal shows, each kind of space as one.
+func (s *terminal) screen() string {
+	return strings.ReplaceAll(s.tmux("capture-pane", "-p"), "\u00a0", " ")
+}
 
 // expect waits until the screen shows all words.
 func (s *terminal) expect(words ...string) {

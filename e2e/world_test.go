@@ -207,7 +207,7 @@ func (w *world) run(name string, args ...string) result {
 
 // wait waits for what another process does, and reports whether it did.
 func wait(limit time.Duration, ok func() bool) bool {
-	tick := time.NewTicker(50 * time.Millisecond)
+	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
 	for deadline := time.Now().Add(limit); time.Now().Before(deadline); <-tick.C {
 		if ok() {

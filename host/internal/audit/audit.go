@@ -32,10 +32,15 @@ const (
 	Note    Severity = "note"
 )
 
-// Sort orders findings by what they stop, and keeps their order otherwise.
+// Compare orders what stops more before what stops less.
+func (s Severity) Compare(o Severity) int {
+	rank := []Severity{Error, Warning, Note}
+	return slices.Index(rank, s) - slices.Index(rank, o)
+}
+
+// Sort puts what stops most first, and keeps the order otherwise.
 func Sort(fs []Finding) {
-	rank := map[Severity]int{Error: 0, Warning: 1, Note: 2}
-	slices.SortStableFunc(fs, func(a, b Finding) int { return rank[a.Severity] - rank[b.Severity] })
+	slices.SortStableFunc(fs, func(a, b Finding) int { return a.Severity.Compare(b.Severity) })
 }
 
 // Finding is one thing that is wrong.
@@ -68,6 +73,8 @@ type Input struct {
 	State []string // the frontend's own, absolute
 	// Guarded is what governs a session, which none may write.
 	Guarded []Guarded
+	// Needed is what a session reads at its start.
+	Needed []Guarded
 }
 
 // Guarded is a file or directory that governs a session.
@@ -106,6 +113,14 @@ func For(s *system.System, set *render.Set, f render.Frontend) Input {
 	guard(at.Srt(), "srt")
 	guard(at.Share(), "srt and its Node")
 	guard(setup.Node(at), "srt's Node")
+	if setup.Node(at) != "" {
+		in.Needed = append(in.Needed, Guarded{setup.Inside(at), "what srt starts inside the sandbox"})
+	}
+	for _, a := range f.Args {
+		if a.Override != "" {
+			in.Needed = append(in.Needed, Guarded{at.Override(a.Override), "an argument of " + f.Command})
+		}
+	}
 	return in
 }
 
@@ -117,6 +132,7 @@ func Check(p *srt.Policy, in Input) []Finding {
 	c.readAboveWrite()
 	c.state()
 	c.guarded()
+	c.needed()
 	c.inert()
 	c.domains()
 	Sort(c.found)
@@ -181,6 +197,20 @@ func (c *check) readAboveWrite() {
 		}
 		if v := c.whole.Write(w.Text); !v.Allowed && v.Rule == access.AllowRead {
 			add(v.Entry, w)
+		}
+	}
+}
+
+// needed finds what a session could not read and does not start without.
+func (c *check) needed() {
+	for _, n := range c.in.Needed {
+		if v := c.whole.Read(n.Path); !v.Allowed {
+			name := paths.Tilde(c.in.Home, n.Path)
+			c.found = append(c.found, Finding{
+				ID: "hidden-runtime", Frontend: c.p.Frontend, Severity: Warning, Subject: name,
+				Message: fmt.Sprintf("a session cannot read %s, %s, and does not start: %s", name, n.What, v.Reason),
+				Fix:     fmt.Sprintf("add %q to [read] allow of policy.toml", name),
+			})
 		}
 	}
 }

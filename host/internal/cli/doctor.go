@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -28,7 +29,8 @@ most first. The exit status is 1 when there is something to mend.`,
 				return err
 			}
 			src.Log = logger(s, cmd)
-			found, err := doctor.Run(cmd.Context(), s, home, src)
+			load := func(ctx context.Context) (*render.Set, error) { return render.Load(ctx, s, home, src) }
+			found, err := doctor.Run(cmd.Context(), s, home, load)
 			if err != nil {
 				return err
 			}
@@ -39,7 +41,7 @@ most first. The exit status is 1 when there is something to mend.`,
 				if err != nil {
 					return err
 				}
-				if found, err = doctor.Run(cmd.Context(), s, home, src); err != nil {
+				if found, err = doctor.Run(cmd.Context(), s, home, load); err != nil {
 					return err
 				}
 			}

@@ -78,6 +78,12 @@ func (u *user) want(wantStatus int, part, typed string, args ...string) {
 	}
 }
 
+// read returns a file's content, empty where it is missing.
+func (u *user) read(name string) string {
+	data, _ := os.ReadFile(filepath.Join(u.home, name))
+	return string(data)
+}
+
 func (u *user) tree() map[string]string {
 	u.t.Helper()
 	tree := map[string]string{}
@@ -126,7 +132,9 @@ func TestFrontend_from_a_file_to_the_launcher_and_away(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	u.want(0, "The crow agent", "", "launch", "--help")
+	if index := u.read(".config/research-harness/launch/index.json"); !strings.Contains(index, "The crow agent") {
+		t.Errorf("the launcher does not know crow: %s", index)
+	}
 
 	wider := crow()
 	wider.State = append(wider.State, sdk.Path{Path: "~/.more", Kind: sdk.Dir})
@@ -145,7 +153,9 @@ func TestFrontend_from_a_file_to_the_launcher_and_away(t *testing.T) {
 			t.Errorf("left behind: %s", path)
 		}
 	}
-	u.want(2, `no frontend "crow"`, "", "launch", "crow")
+	if index := u.read(".config/research-harness/launch/index.json"); strings.Contains(index, "crow") {
+		t.Errorf("the launcher still knows crow: %s", index)
+	}
 }
 
 func TestFrontend_json(t *testing.T) {

@@ -27,6 +27,7 @@ import (
 	"github.com/research-harness/harness/host/internal/setup"
 	"github.com/research-harness/harness/host/internal/srt"
 	"github.com/research-harness/harness/host/internal/system"
+	"github.com/research-harness/harness/host/internal/warden"
 )
 
 // Finding is a fault, and how to mend it where that is safe.
@@ -39,13 +40,14 @@ type Finding struct {
 func (f Finding) Fixable() bool { return f.mend != nil }
 
 // Run looks at the machine of s and returns what is wrong, what blocks most
-// first. It changes nothing.
-func Run(ctx context.Context, s *system.System, home string, o render.Options) ([]Finding, error) {
+// first. It changes nothing. load reads what policies are made from; that it
+// fails is a finding.
+func Run(ctx context.Context, s *system.System, home string, load func(context.Context) (*render.Set, error)) ([]Finding, error) {
 	d := &doctor{s: s, home: home, at: layout.Layout{Home: home}}
 	if err := d.machine(ctx); err != nil {
 		return nil, err
 	}
-	set, err := render.Load(ctx, s, home, o)
+	set, err := load(ctx)
 	switch {
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
@@ -57,8 +59,7 @@ func Run(ctx context.Context, s *system.System, home string, o render.Options) (
 		}
 	}
 	d.environment()
-	rank := map[audit.Severity]int{audit.Error: 0, audit.Warning: 1, audit.Note: 2}
-	slices.SortStableFunc(d.found, func(a, b Finding) int { return rank[a.Severity] - rank[b.Severity] })
+	slices.SortStableFunc(d.found, func(a, b Finding) int { return a.Severity.Compare(b.Severity) })
 	return d.found, nil
 }
 
@@ -188,31 +189,22 @@ func (d *doctor) linksOut(frontend, state string, model *access.Model) {
 // leftovers finds the empty files that srt puts where a write is denied, and
 // that it did not remove because it was killed.
 func (d *doctor) leftovers(frontend string, policy *srt.Policy) {
-	if d.s.OS != "linux" || sessionRuns() {
-		return
-	}
+	var mounted map[string]bool // what runs now needs its files
 	for _, deny := range policy.DenyWrite {
 		info, err := os.Lstat(deny.Text)
 		if err != nil || !info.Mode().IsRegular() || info.Size() != 0 || info.Mode().Perm() != 0o444 {
 			continue
 		}
-		if slices.ContainsFunc(d.found, func(f Finding) bool { return f.ID == "placeholder-left" && f.Subject == paths.Tilde(d.home, deny.Text) }) {
+		if mounted == nil {
+			mounted = warden.MountPoints()
+		}
+		if mounted[deny.Text] || slices.ContainsFunc(d.found, func(f Finding) bool { return f.ID == "placeholder-left" && f.Subject == paths.Tilde(d.home, deny.Text) }) {
 			continue
 		}
 		f := d.find("placeholder-left", frontend, audit.Warning, deny.Text, "rm "+paths.Tilde(d.home, deny.Text),
 			"%s is an empty file that a killed session left behind", paths.Tilde(d.home, deny.Text))
 		f.mend = func(context.Context) error { return os.Remove(deny.Text) }
 	}
-}
-
-// sessionRuns tells whether some sandbox runs now, to which such files may
-// belong.
-func sessionRuns() bool {
-	comms, _ := filepath.Glob("/proc/[0-9]*/comm")
-	return slices.ContainsFunc(comms, func(file string) bool {
-		comm, err := os.ReadFile(file)
-		return err == nil && string(comm) == "bwrap\n"
-	})
 }
 
 // programs finds frontends whose program is missing, hidden from its session, or

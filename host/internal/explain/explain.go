@@ -98,49 +98,72 @@ func (e Entry) where() string {
 // change is what turns the answer.
 func (w World) change(p *srt.Policy, operation, target string, v access.Verdict) string {
 	short := paths.Tilde(w.Home, target)
-	remove := fmt.Sprintf("remove %q from %s", paths.Tilde(w.Home, v.Entry.Text), v.Entry.Origin)
-	if v.Entry.Origin.Source == "srt" {
-		remove = "nothing can: srt adds this by itself"
-	}
-	const template = "of settings/settings.proposal.json in a source directory"
+	add := func(key, file string) string { return fmt.Sprintf("add %q to %s", short, key+" "+file) }
+	inTemplate := "of settings/settings.proposal.json" + inSourceDir
 	switch {
+	case strings.HasPrefix(v.Reason, "srt does not start"):
+		return w.remove(v.Entry)
 	case operation == "host" && v.Allowed:
-		return fmt.Sprintf("add %q to [network] deny in %s", short, w.Profile)
+		return add("[network] deny in", w.Profile)
 	case operation == "host" && v.Rule == access.DeniedDomains:
-		return remove
+		return w.remove(v.Entry)
 	case operation == "host":
-		host, _, _ := strings.Cut(target, ":")
-		return fmt.Sprintf("add %q to [network] allow in %s", host, w.Profile)
-	case v.Allowed && operation == "read" && v.Rule == access.Default:
-		return fmt.Sprintf("add %q to sandbox.filesystem.denyRead %s", short, template)
+		return add("[network] allow in", w.Profile)
+	case v.Allowed && operation == "write" && v.Rule == access.Default:
+		return "nothing can: every session has it"
 	case v.Allowed && operation == "write":
-		if v.Rule == access.Default {
-			return "nothing can: every session has it"
-		}
-		return fmt.Sprintf("add %q to sandbox.filesystem.denyWrite %s, or %s", short, template, remove)
-	case v.Allowed:
-		return remove
-	case v.Rule == access.DenyWrite:
-		return remove
+		return add("sandbox.filesystem.denyWrite", inTemplate) + ", or " + w.remove(v.Entry)
+	case v.Allowed && v.Rule == access.Default:
+		return add("sandbox.filesystem.denyRead", inTemplate)
+	case v.Allowed, v.Rule == access.DenyWrite:
+		return w.remove(v.Entry)
 	case v.Rule == access.AllowRead:
-		return "name in its place the paths below it that are to be read: " + remove
+		return w.remove(v.Entry) + ", and name in its place the paths below it that are to be read"
 	case v.Rule == access.DenyRead && v.Entry.Text != w.Home:
-		return remove
-	case operation == "write":
-		for _, t := range v.Touches {
-			if t.Rule == access.AllowWrite && t.Inert != "" {
-				return fmt.Sprintf("see to %q (%s): %s", paths.Tilde(w.Home, t.Entry.Text), t.Entry.Origin, t.Inert)
-			}
-		}
-		return fmt.Sprintf("add its directory to [setup] workspaces in %s", w.Profile)
-	case v.Rule == access.Default:
-		return "nothing can"
-	default:
-		if holdsWritePath(p, target) {
-			return fmt.Sprintf("add what is to be read below %q to [read] allow in sandbox/policy.toml of a source directory", short)
-		}
-		return fmt.Sprintf("add %q to [read] allow in sandbox/policy.toml of a source directory", short)
+		return w.remove(v.Entry)
+	case operation == "read" && v.Rule == access.Default:
+		return "nothing can: the session has its own"
+	case operation == "read" && holdsWritePath(p, target):
+		return fmt.Sprintf("add what is to be read below %q to [read] allow in sandbox/policy.toml%s", short, inSourceDir)
+	case operation == "read":
+		return add("[read] allow in", "sandbox/policy.toml"+inSourceDir)
 	}
+	for _, t := range v.Touches {
+		switch {
+		case t.Rule == access.AllowWrite && t.Inert != "":
+			return fmt.Sprintf("see to %q (%s): %s", paths.Tilde(w.Home, t.Entry.Text), t.Entry.Origin, t.Inert)
+		case t.Rule == access.DenyWrite:
+			return w.remove(t.Entry) + ", and add a directory above it to [setup] workspaces in " + w.Profile
+		}
+	}
+	if !paths.Below(filepath.Dir(target), w.Home) {
+		return "move it into a workspace: what holds it cannot be one"
+	}
+	return fmt.Sprintf("add %q to [setup] workspaces in %s", paths.Tilde(w.Home, filepath.Dir(target)), w.Profile)
+}
+
+const inSourceDir = " in a source directory"
+
+// remove says how to take an entry out of the policy.
+func (w World) remove(v origin.Value) string {
+	text := paths.Tilde(w.Home, v.Text)
+	at := v.Origin
+	switch {
+	case at.Source == "srt":
+		return "nothing can: srt adds this by itself"
+	case at.Source == "default":
+		return fmt.Sprintf("set [setup] workspaces in %s without %q", w.Profile, text)
+	case at.Source == "toolchain":
+		return fmt.Sprintf("set [sandbox] toolchain_caches = false in %s", w.Profile)
+	case at.Source == "TMPDIR":
+		return "set TMPDIR to another directory"
+	case strings.HasPrefix(at.Source, "plugin "):
+		name := strings.TrimPrefix(at.Source, "plugin ")
+		return fmt.Sprintf("give [frontend.%s] in sandbox/policy.toml%s without %q", name, inSourceDir, text)
+	case !filepath.IsAbs(at.Source):
+		return fmt.Sprintf("remove %q from %s%s", text, at, inSourceDir)
+	}
+	return fmt.Sprintf("remove %q from %s", text, at)
 }
 
 // holdsWritePath tells whether a write path lies below dir, which an entry to

@@ -5,7 +5,6 @@
 package front
 
 import (
-	"os"
 	"path/filepath"
 	"syscall"
 
@@ -44,6 +43,6 @@ func Host(exe string) string {
 // host turns this process into the host proper. It returns only on failure.
 func host(s *system.System, args []string) error {
 	file := Host(s.Exe)
-	err := syscall.Exec(file, append([]string{os.Args[0]}, args...), s.Env)
+	err := syscall.Exec(file, append([]string{"harness"}, args...), s.Env)
 	return problem.New(file, "", "%w", err).WithHint("make install, in the source of the harness")
 }

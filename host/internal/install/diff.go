@@ -42,7 +42,7 @@ func (c change) writeDiff(w io.Writer) {
 	if diff == "" { // an empty file that comes or goes, or a mode alone
 		diff = fmt.Sprintf("--- %s\n+++ %s\n", oldName, newName)
 	}
-	io.WriteString(w, diff)
+	fmt.Fprint(w, diff)
 }
 
 func binary(data []byte) bool { return bytes.IndexByte(data, 0) >= 0 }

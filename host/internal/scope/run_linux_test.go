@@ -80,13 +80,12 @@ func (p *place) mustRun(script string, env ...string) *Result {
 	return r
 }
 
-// goPlace is a place whose home holds a warm build cache, made once: a cold one
-// takes half a minute. Without Go the test is skipped.
+// goPlace is a place with a module in its workspace.
 func goPlace(t *testing.T) *place {
 	t.Helper()
 	needBwrap(t)
-	if _, err := exec.LookPath("go"); err != nil {
-		t.Skip("there is no Go toolchain")
+	if testing.Short() {
+		t.Skip("a cold build cache takes half a minute")
 	}
 	p := newPlace(t)
 	p.write(p.ws+"/go.mod", "module example.com/x\n\ngo 1.21\n")
@@ -633,20 +632,73 @@ func TestCreateDropsWhatCannotBeMade(t *testing.T) {
 // that lies on the disk.
 func TestNpmCacheWritable(t *testing.T) {
 	needBwrap(t)
-	if _, err := exec.LookPath("npm"); err != nil {
-		t.Skip("there is no npm")
-	}
+	needProgram(t, "npm")
 	p := newPlace(t)
 	p.mkdir(p.home + "/.npm")
+	p.write(p.home+"/.npmrc", "//registry.example/:_authToken=secret\n") // hidden, which npm must bear
 	p.write(p.home+"/dep/package.json", `{"name": "dep", "version": "1.0.0"}`)
 	p.write(p.home+"/dep/index.js", "module.exports = 42\n")
 	p.write(p.ws+"/package.json", `{"name": "x", "version": "1.0.0"}`)
-	p.mustRun(`set -e
+	r := p.run(p.system(), Options{DenyRead: []string{p.home + "/.npmrc"}}, `set -e
 		npm pack --silent ~/dep > /dev/null
 		npm cache add ./dep-1.0.0.tgz
 		npm install --silent --offline --no-audit --no-fund ./dep-1.0.0.tgz
 		test "$(node -p "require('dep')")" = 42
 		test -d ~/.npm/_cacache`)
+	if r.ExitCode != 0 {
+		t.Errorf("status %d\n%s%s", r.ExitCode, r.Stdout, r.Stderr)
+	}
+}
+
+func TestCargoBuilds(t *testing.T) {
+	needBwrap(t)
+	needProgram(t, "cargo")
+	p := newPlace(t)
+	p.mkdir(p.home + "/.cargo/registry")
+	p.write(p.home+"/.cargo/credentials.toml", "[registry]\n")
+	p.write(p.ws+"/Cargo.toml", "[package]\nname = \"c\"\nversion = \"0.1.0\"\nedition = \"2021\"\n")
+	p.write(p.ws+"/src/main.rs", "fn main() { println!(\"hi\") }\n")
+	rustup := os.Getenv("RUSTUP_HOME")
+	if home, err := os.UserHomeDir(); err == nil && rustup == "" {
+		rustup = home + "/.rustup" // where the toolchain is, though HOME is another
+	}
+	r := p.run(p.system("RUSTUP_HOME="+rustup), Options{DenyRead: []string{p.home + "/.cargo/credentials.toml"}}, "cargo run --quiet --offline")
+	if r.ExitCode != 0 || r.Stdout != "hi\n" {
+		t.Errorf("status %d\n%s%s", r.ExitCode, r.Stdout, r.Stderr)
+	}
+}
+
+// pip installs a wheel into a virtual environment, its own cache below ~/.cache.
+func TestPipInstalls(t *testing.T) {
+	needBwrap(t)
+	needProgram(t, "python3")
+	p := newPlace(t)
+	if out, err := exec.Command("python3", "-m", "venv", t.TempDir()).CombinedOutput(); err != nil {
+		t.Skipf("python3 makes no virtual environment: %s", out)
+	}
+	p.write(p.ws+"/wheel.py", `import zipfile
+with zipfile.ZipFile("dep-1.0-py3-none-any.whl", "w") as z:
+    z.writestr("dep.py", "x = 42")
+    z.writestr("dep-1.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: dep\nVersion: 1.0\n")
+    z.writestr("dep-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+    z.writestr("dep-1.0.dist-info/RECORD", "")
+`)
+	p.mustRun(`set -e
+		python3 wheel.py
+		python3 -m venv .venv
+		.venv/bin/pip install --quiet --disable-pip-version-check --no-index ./dep-1.0-py3-none-any.whl
+		test "$(.venv/bin/python -c 'import dep; print(dep.x)')" = 42`)
+}
+
+// needProgram skips a test where a program is missing.
+func needProgram(t *testing.T, name string) {
+	t.Helper()
+	if testing.Short() {
+		t.Skipf("%s takes its time", name)
+	}
+	if _, err := exec.LookPath(name); err != nil {
+		t.Skipf("there is no %s", name)
+	}
 }
 
 func TestErrorsAreProblems(t *testing.T) {

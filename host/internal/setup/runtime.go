@@ -65,6 +65,11 @@ func Node(at layout.Layout) string {
 	return ""
 }
 
+// Inside is the directory of what srt starts inside a sandbox.
+func Inside(at layout.Layout) string {
+	return filepath.Join(at.SrtPackage(), "node_modules", "@anthropic-ai", "sandbox-runtime", "vendor")
+}
+
 // cli is srt's program in the package that npm installs into pkg.
 func cli(pkg string) string {
 	return filepath.Join(pkg, "node_modules", "@anthropic-ai", "sandbox-runtime", "dist", "cli.js")

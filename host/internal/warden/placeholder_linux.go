@@ -76,7 +76,7 @@ func remove(ps []placeholder) {
 		if len(left) == 0 {
 			return
 		}
-		used := mountPoints()
+		used := MountPoints()
 		ps = nil
 		for _, p := range left {
 			if used[p.path] {
@@ -91,8 +91,8 @@ func remove(ps []placeholder) {
 	}
 }
 
-// mountPoints returns where anything is mounted in the view of any process.
-func mountPoints() map[string]bool {
+// MountPoints returns where anything is mounted in the view of any process.
+func MountPoints() map[string]bool {
 	points := map[string]bool{}
 	seen := map[string]bool{}
 	entries, _ := os.ReadDir("/proc")

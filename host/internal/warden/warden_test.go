@@ -248,7 +248,7 @@ func TestARuntimeKilledDuringItsStart(t *testing.T) {
 }
 
 // mounted reports whether a sandbox of this world lives.
-func (w *world) mounted() bool { return mountPoints()[w.home] }
+func (w *world) mounted() bool { return MountPoints()[w.home] }
 
 func TestOnlyPlaceholdersOfThisStartAreRemoved(t *testing.T) {
 	w := newWorld(t)

@@ -93,3 +93,6 @@ func children(all []unix.KinfoProc, pid int32) []process {
 	}
 	return out
 }
+
+// MountPoints is empty: srt mounts nothing on macOS.
+func MountPoints() map[string]bool { return nil }

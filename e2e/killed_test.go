@@ -1,0 +1,62 @@
+package e2e
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// TestKilled ends the sandbox runtime in the middle of a session. Nothing of
+// the session may run on, and no placeholder may stay in the way of another
+// program.
+func TestKilled(t *testing.T) {
+	for _, signal := range []syscall.Signal{syscall.SIGKILL, syscall.SIGHUP, syscall.SIGTERM} {
+		t.Run(signal.String(), func(t *testing.T) {
+			w := newWorld(t)
+			w.install()
+			before := tree(t, w.home)
+			ready := filepath.Join(w.root, "tmp", "ready")
+			cmd := w.command(w.in(".local", "bin", "agentbox"), "claude", "sh", "-c", `touch "$TMPDIR/ready"; sleep 1000 & sleep 1000`)
+			w.must(cmd.Start())
+			eventually(t, sessionLimit, "the session starts", func() bool { _, err := os.Stat(ready); return err == nil })
+
+			w.must(cmd.Process.Signal(signal))
+			_ = cmd.Wait()
+			var left []string
+			ended := wait(30*time.Second, func() bool { left = running(t, w.root); return len(left) == 0 })
+			if !ended {
+				t.Errorf("still running: %s", strings.Join(left, "\n"))
+			}
+			// An empty directory is in nobody's way.
+			for _, line := range lines(tree(t, w.home)) {
+				if !strings.Contains(before, line+"\n") && !strings.Contains(line, " d") {
+					t.Errorf("left behind: %s", line)
+				}
+			}
+		})
+	}
+}
+
+// running lists the processes whose environment names a directory.
+func running(t *testing.T, dir string) []string {
+	t.Helper()
+	procs, err := filepath.Glob("/proc/[0-9]*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var found []string
+	for _, p := range procs {
+		env, err := os.ReadFile(filepath.Join(p, "environ"))
+		if err != nil || !bytes.Contains(env, []byte(dir)) {
+			continue
+		}
+		cmdline, _ := os.ReadFile(filepath.Join(p, "cmdline"))
+		found = append(found, fmt.Sprintf("%s %q", filepath.Base(p), cmdline))
+	}
+	return found
+}
