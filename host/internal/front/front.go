@@ -25,7 +25,7 @@ func Main(s *system.System, args []string) int {
 		case "warden":
 			return warden.Main(args[1:])
 		case scope.InnerVerb:
-			return exit.Report(s, scope.Inner(args[1:]))
+			return exit.Report(s, scope.Inner(s, args[1:]))
 		case "exec":
 			if o, command, ok := parseExec(args[1:]); ok {
 				return exit.Report(s, Exec(s, o, command))

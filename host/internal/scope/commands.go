@@ -83,7 +83,7 @@ func (c *checker) command(st *state, args []field, inv invocation) {
 	program, rest := args[0], args[1:]
 	if strings.ContainsAny(program.text, unknownRunes) {
 		c.path(program, program.text, st.dirs)
-		c.tokens(st, withoutSearch(rest), operands{}, inv)
+		c.tokens(st, withoutSearch(rest), operands{})
 		return
 	}
 	name := c.program(st, program)
@@ -119,7 +119,7 @@ func (c *checker) command(st *state, args []field, inv invocation) {
 			c.wrapper(st, name, program, w.value, w.skip, rest, inv)
 			return
 		}
-		c.ordinary(st, name, rest, inv)
+		c.ordinary(st, name, rest)
 	}
 }
 
@@ -139,7 +139,7 @@ func (c *checker) program(st *state, f field) string {
 	return name
 }
 
-func (c *checker) ordinary(st *state, name string, args []field, inv invocation) {
+func (c *checker) ordinary(st *state, name string, args []field) {
 	spec := programs[name]
 	switch name {
 	case "git":
@@ -157,7 +157,7 @@ func (c *checker) ordinary(st *state, name string, args []field, inv invocation)
 	if compilers().MatchString(name) {
 		args = withoutSearch(args)
 	}
-	c.tokens(st, args, spec, inv)
+	c.tokens(st, args, spec)
 }
 
 // links checks the targets of symbolic links, which are relative to where the
@@ -192,7 +192,7 @@ func short(word string, flag byte) bool {
 var dirFlags = []string{"-C", "--directory", "--chdir", "--work-tree", "--prefix", "--cwd", "-S", "-B", "--build"}
 
 // tokens checks the arguments of a program.
-func (c *checker) tokens(st *state, args []field, spec operands, inv invocation) {
+func (c *checker) tokens(st *state, args []field, spec operands) {
 	has := func(list, flag string) bool { return flag != "" && slices.Contains(strings.Fields(list), flag) }
 	dirs, either := st.dirs, false
 	script := spec.script
@@ -368,7 +368,7 @@ func (c *checker) shell(st *state, program field, args []field, inv invocation) 
 			continue
 		}
 		if !flag {
-			c.tokens(st, args[i:], operands{}, inv)
+			c.tokens(st, args[i:], operands{})
 			return
 		}
 		break

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -98,12 +97,13 @@ func (sc *Scope) Run(s *system.System, argv []string, timeout time.Duration) (Ou
 	return sc.run(s, program, argv, timeout)
 }
 
+func executable(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && !info.IsDir() && info.Mode()&0o111 != 0
+}
+
 // lookup finds a program as a shell would that stands in dir.
 func lookup(s *system.System, dir, name string) (string, error) {
-	executable := func(path string) bool {
-		info, err := os.Stat(path)
-		return err == nil && !info.IsDir() && info.Mode()&0o111 != 0
-	}
 	if strings.Contains(name, "/") {
 		path := name
 		if !filepath.IsAbs(path) {
@@ -127,7 +127,7 @@ func lookup(s *system.System, dir, name string) (string, error) {
 	}
 	p := problem.New("", name, "no such program on PATH")
 	if strings.ContainsAny(name, " \t\n;|&$") {
-		p.WithHint("harness exec -- sh -c %s", Quote([]string{name}))
+		p = p.WithHint("harness exec -- sh -c %s", Quote([]string{name}))
 	}
 	return "", p
 }
@@ -171,7 +171,7 @@ func (c child) wait(timeout time.Duration) (out Outcome, ran bool) {
 	)
 	send := func(sig os.Signal) {
 		if pid > 0 {
-			syscall.Kill(pid, sig.(syscall.Signal))
+			_ = syscall.Kill(pid, sig.(syscall.Signal)) // it may have ended
 		} else {
 			pending = append(pending, sig)
 		}
@@ -237,7 +237,7 @@ func file(w io.Writer) (f *os.File, finish func(), err error) {
 	}
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		io.Copy(w, r)
+		_, _ = io.Copy(w, r) // w is a caller's buffer
 		r.Close()
 	})
 	return f, func() { f.Close(); wg.Wait() }, nil
@@ -289,10 +289,8 @@ func start(s *system.System, dir, path string, argv []string, files []*os.File, 
 // sandboxProgram finds the program that confines. Without it nothing runs.
 func sandboxProgram(s *system.System, name, hint string) (string, error) {
 	for _, dir := range filepath.SplitList(s.Getenv("PATH")) {
-		if path := filepath.Join(dir, name); filepath.IsAbs(dir) {
-			if _, err := exec.LookPath(path); err == nil {
-				return path, nil
-			}
+		if path := filepath.Join(dir, name); filepath.IsAbs(dir) && executable(path) {
+			return path, nil
 		}
 	}
 	return "", problem.New("", name, "is not installed, and nothing runs unconfined").WithHint("%s", hint)

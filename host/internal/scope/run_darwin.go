@@ -61,6 +61,6 @@ func (sc *Scope) run(s *system.System, program string, argv []string, timeout ti
 const InnerVerb = "exec-inner"
 
 // Inner refuses.
-func Inner([]string) error {
+func Inner(*system.System, []string) error {
 	return problem.New("", InnerVerb, "is for the harness alone, on Linux")
 }

@@ -76,7 +76,9 @@ func (sc *Scope) run(s *system.System, program string, argv []string, timeout ti
 	args := append([]string{"bwrap"}, sc.BwrapArgs()...)
 	if prog, ok := ttyFilter(s.Arch); ok {
 		args = append(args, "--seccomp", fmt.Sprint(fdFilter))
-		filter.Write(prog) // fits into the pipe
+		if _, err := filter.Write(prog); err != nil { // it fits into the pipe
+			return Outcome{}, err
+		}
 	} else {
 		args = append(args, "--new-session")
 	}
@@ -124,7 +126,7 @@ func (sc *Scope) run(s *system.System, program string, argv []string, timeout ti
 // Inner gives signals back the meaning that they had outside and becomes the
 // command. Its arguments are the signals that stay ignored, the program and the
 // command's argument vector. It returns only if that fails.
-func Inner(args []string) error {
+func Inner(s *system.System, args []string) error {
 	if len(args) < 3 {
 		return problem.New("", InnerVerb, "is for the harness alone")
 	}
@@ -134,9 +136,9 @@ func Inner(args []string) error {
 		}
 	}
 	program, argv := args[1], args[2:]
-	err := syscall.Exec(program, argv, os.Environ())
+	err := syscall.Exec(program, argv, s.Env)
 	if errors.Is(err, syscall.ENOEXEC) { // a script without a first line that names its shell
-		err = syscall.Exec("/bin/sh", append([]string{"sh", program}, argv[1:]...), os.Environ())
+		err = syscall.Exec("/bin/sh", append([]string{"sh", program}, argv[1:]...), s.Env)
 	}
 	return problem.New("", program, "%w", err)
 }

@@ -27,7 +27,7 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 1 {
 		switch os.Args[1] {
 		case InnerVerb:
-			fmt.Fprintln(os.Stderr, Inner(os.Args[2:]))
+			fmt.Fprintln(os.Stderr, Inner(system.Host(), os.Args[2:]))
 			os.Exit(2)
 		case "exec": // HOME and the current directory are the caller's
 			s := system.Host()
