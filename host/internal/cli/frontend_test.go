@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -262,6 +263,34 @@ func TestFrontend_usage(t *testing.T) {
 		status, _, stderr := u.run("", append([]string{"frontend"}, tt.args...)...)
 		if status != 2 || !strings.Contains(stderr, tt.want) {
 			t.Errorf("%q: status %d, %s, want %s", tt.args, status, stderr, tt.want)
+		}
+	}
+}
+
+func TestCompletion_knows_the_frontends_of_third_parties(t *testing.T) {
+	u := newUser(t)
+	plugintest.Write(t, u.dir, "crow", plugintest.Stub{Answer: crow()})
+	u.want(0, "", "", "frontend", "trust", "crow", "--yes")
+	u.want(0, "", "", "install", "--apply")
+	u.want(0, "crow\n", "", "completion", "commands")
+	u.want(0, "crow\n", "", "__complete", "frontend", "show", "")
+	u.write(".local/bin/harness", "#!/bin/sh\necho crow\necho claude\n")
+	for shell, check := range map[string]string{
+		"bash": `COMP_CWORD=1; COMP_WORDS=(agentbox cr); _agentbox; echo "${COMPREPLY[@]}"`,
+		"zsh":  "",
+		"fish": "",
+	} {
+		_, script, _ := u.run("", "completion", shell)
+		if !strings.Contains(script, "agentbox") || !strings.Contains(script, "__complete") {
+			t.Errorf("%s: %s", shell, script)
+		}
+		if check == "" {
+			continue
+		}
+		cmd := exec.Command(shell, "-c", script+check)
+		cmd.Env = []string{"PATH=" + filepath.Join(u.home, ".local/bin") + ":" + os.Getenv("PATH")}
+		if out, err := cmd.CombinedOutput(); err != nil || string(out) != "crow\n" {
+			t.Errorf("%s completes %q, %v", shell, out, err)
 		}
 	}
 }

@@ -59,6 +59,7 @@ func newRoot(s *system.System) *cobra.Command {
 		newExplainCmd(s),
 		newVerifyCmd(s),
 		newDoctorCmd(s),
+		newCompletionCmd(s),
 		newVersionCmd(s),
 	)
 	return root

@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -40,9 +41,14 @@ Nothing is left behind. The exit status is 1 when something does not hold.`,
 			if asJSON {
 				err = writeJSON(s, all)
 			} else {
+				said := map[string]bool{} // what holds for every frontend is said once
 				for _, r := range reports {
 					fmt.Fprintf(s.Stdout, "%s: %d rules tried, %d findings\n", r.Frontend, r.Tried, len(r.Findings))
-					printFindings(s.Stdout, r.Findings)
+					printFindings(s.Stdout, slices.DeleteFunc(slices.Clone(r.Findings), func(f audit.Finding) bool {
+						again := said[f.Message]
+						said[f.Message] = true
+						return again
+					}))
 				}
 			}
 			return findingStatus(all, err)

@@ -107,9 +107,9 @@ var bundled = []IndexEntry{
 	{"antigravity", "agy", "Antigravity"},
 }
 
-// frontends returns every frontend that install knew, or the bundled ones
+// Frontends returns every frontend that install knew, or the bundled ones
 // where it has not run.
-func frontends(lay layout.Layout) []IndexEntry {
+func Frontends(lay layout.Layout) []IndexEntry {
 	var x Index
 	if data, err := readFile(lay.Index()); err == nil && decode(data, &x) == nil && len(x.Frontends) > 0 {
 		return x.Frontends
@@ -129,7 +129,7 @@ func (l launcher) known(args []string) error {
 		}
 	}
 	var commands []string
-	for _, f := range frontends(l.lay) {
+	for _, f := range Frontends(l.lay) {
 		commands = append(commands, f.Command)
 	}
 	list := strings.Join(commands, ", ")
@@ -140,7 +140,7 @@ func (l launcher) known(args []string) error {
 }
 
 func (l launcher) indexed(command string) *IndexEntry {
-	for _, f := range frontends(l.lay) {
+	for _, f := range Frontends(l.lay) {
 		if f.Command == command {
 			return &f
 		}
@@ -354,7 +354,7 @@ func (s *Start) Exec() error {
 func Usage(s *system.System) string {
 	known := bundled
 	if home, err := s.Home(); err == nil {
-		known = frontends(layout.Layout{Home: home})
+		known = Frontends(layout.Layout{Home: home})
 	}
 	var b strings.Builder
 	b.WriteString("usage: agentbox FRONTEND [ARG...]\n\nStart a coding agent in its sandbox. Every ARG reaches the agent unchanged.\n\nfrontends:\n")

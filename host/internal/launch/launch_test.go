@@ -16,7 +16,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/research-harness/harness/host/internal/cli"
+	"github.com/research-harness/harness/host/internal/front"
 	"github.com/research-harness/harness/host/internal/launch"
 	"github.com/research-harness/harness/host/internal/layout"
 	"github.com/research-harness/harness/host/internal/srt"
@@ -31,7 +31,7 @@ func TestMain(m *testing.M) {
 		fmt.Print(strings.Join(os.Args, "\x00"), "\x00\x00", strings.Join(os.Environ(), "\x00"))
 		os.Exit(7)
 	case len(os.Args) > 1 && (os.Args[1] == "launch" || os.Args[1] == "warden"):
-		os.Exit(cli.Main(system.Host(), os.Args[1:]))
+		os.Exit(front.Main(system.Host(), os.Args[1:]))
 	}
 	os.Exit(m.Run())
 }
