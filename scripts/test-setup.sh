@@ -21,7 +21,11 @@ dash dash
 git git
 node nodejs
 npm npm
+make make
+protoc protobuf-compiler
 END
+# Debian's own Python serves the example of a plugin in another language.
+/usr/bin/python3 -c 'import grpc' 2>/dev/null || missing="$missing python3-grpcio"
 if [ -n "$missing" ]; then
 	if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then
 		echo "test-setup: install these packages first:$missing" >&2

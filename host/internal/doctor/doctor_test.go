@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -218,5 +219,31 @@ func TestNothing(t *testing.T) {
 	m.must(os.RemoveAll(m.path(".one")))
 	if !slices.IsSortedFunc(m.run(), func(a, b Finding) int { return a.Severity.Compare(b.Severity) }) {
 		t.Error("what blocks most does not come first")
+	}
+}
+
+// TestFindingsAreDocumented holds every identifier of a finding against its
+// description.
+func TestFindingsAreDocumented(t *testing.T) {
+	doc, err := os.ReadFile("../../../docs/findings.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ids := regexp.MustCompile(`\.(?:find|add|refuse)\("([a-z-]+)"|finding: "([a-z-]+)"|deny\("([a-z-]+)"`)
+	n := 0
+	for _, file := range []string{"doctor.go", "../audit/audit.go", "../verify/verify.go"} {
+		source, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range ids.FindAllStringSubmatch(string(source), -1) {
+			n++
+			if id := m[1] + m[2] + m[3]; !strings.Contains(string(doc), "`"+id+"`") {
+				t.Errorf("%s: %q is not documented", file, id)
+			}
+		}
+	}
+	if n < 35 {
+		t.Errorf("%d identifiers", n)
 	}
 }
