@@ -30,7 +30,8 @@ func probe(args []string) {
 			},
 		}}
 		for _, host := range args[1:] {
-			if _, err := client.Get("https://" + host); err == nil {
+			if r, err := client.Get("https://" + host); err == nil {
+				r.Body.Close()
 				fmt.Println("no proxy")
 			}
 		}

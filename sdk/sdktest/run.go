@@ -79,7 +79,7 @@ func RunExecutable(t T, path string) {
 	client.Kill()
 	for deadline := time.Now().Add(2 * time.Second); syscall.Kill(-cmd.Process.Pid, 0) == nil; time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+			_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
 			t.Errorf("leaves no process behind: one still runs; end what the plugin starts before it answers")
 			return
 		}
@@ -104,7 +104,7 @@ func serve(t T, f sdk.Frontend) (*grpc.ClientConn, func()) {
 	if err := (&sdk.GRPCPlugin{Frontend: f}).GRPCServer(nil, s); err != nil {
 		t.Fatalf("%v", err)
 	}
-	go s.Serve(l)
+	go func() { _ = s.Serve(l) }()
 	conn, err := grpc.NewClient("passthrough:///memory", grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(64*MaxAnswer)),
 		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return l.DialContext(ctx) }))

@@ -80,10 +80,10 @@ func (h *Host) session(ctx context.Context, p *process, sockets string, limit ti
 			grpc.WithMaxHeaderListSize(maxHeader),
 		},
 	})
-	stop := context.AfterFunc(ctx, func() { p.Kill(ctx) })
+	stop := context.AfterFunc(ctx, p.end)
 	defer func() {
 		stop()
-		p.Kill(ctx)
+		p.end()
 		client.Kill()
 	}()
 	rpc, err := client.Client()

@@ -61,7 +61,7 @@ func copyImage(src *os.File, dir string) (*image, error) {
 	// it from being executed.
 	syscall.ForkLock.RLock()
 	defer syscall.ForkLock.RUnlock()
-	dst, err := os.OpenFile(filepath.Join(dir, filepath.Base(src.Name())), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o500)
+	dst, err := os.OpenFile(filepath.Join(dir, filepath.Base(src.Name())), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o500) //nolint:gosec // it is executed
 	if err != nil {
 		return nil, err
 	}

@@ -103,8 +103,8 @@ func (p *process) command() *exec.Cmd {
 
 // wait reaps the process and ends what is left of its group.
 func (p *process) wait(cmd *exec.Cmd) {
-	cmd.Wait()
-	syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+	_ = cmd.Wait()
+	_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
 	p.state = cmd.ProcessState
 	close(p.exited)
 	// What the process wrote is still read; what a child that kept the pipe
@@ -113,23 +113,28 @@ func (p *process) wait(cmd *exec.Cmd) {
 	p.stderr.expire(200 * time.Millisecond)
 }
 
-// Kill ends the process and its group, and the reading of its output.
+// Kill is end, for go-plugin.
 func (p *process) Kill(context.Context) error {
+	p.end()
+	return nil
+}
+
+// end ends the process and its group, and the reading of its output.
+func (p *process) end() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.killed = true
 	if p.pid == 0 {
-		return nil
+		return
 	}
 	select {
 	case <-p.exited:
 	default:
-		syscall.Kill(-p.pid, syscall.SIGKILL)
+		_ = syscall.Kill(-p.pid, syscall.SIGKILL) // it may have ended by itself
 		<-p.exited
 	}
 	p.stdout.expire(0)
 	p.stderr.expire(0)
-	return nil
 }
 
 // Wait waits for the end of the process. An end that the host brought about
@@ -267,7 +272,7 @@ func (c *capture) Read(b []byte) (int, error) {
 func (c *capture) Close() error { return c.file.Close() }
 
 // expire ends the reading after d.
-func (c *capture) expire(d time.Duration) { c.file.SetReadDeadline(time.Now().Add(d)) }
+func (c *capture) expire(d time.Duration) { _ = c.file.SetReadDeadline(time.Now().Add(d)) }
 
 // text is what was kept.
 func (c *capture) text() string {

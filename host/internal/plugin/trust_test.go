@@ -221,6 +221,7 @@ func TestTest_names_the_rules_that_a_plugin_breaks(t *testing.T) {
 	} {
 		t.Run(tt.mode+tt.answer.Title, func(t *testing.T) {
 			h, dir := newHost(t)
+			needBwrap(t, h) // a daemon outlives its plugin without it
 			f, err := h.At(plugintest.Write(t, dir, "crow", plugintest.Stub{Mode: tt.mode, Answer: tt.answer}))
 			if err != nil {
 				t.Fatal(err)

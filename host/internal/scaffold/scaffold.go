@@ -74,7 +74,7 @@ func New(ctx context.Context, s *system.System, o Options) (string, error) {
 			return "", err
 		}
 	}
-	if err := os.Chmod(tmp, 0o755); err != nil {
+	if err := os.Chmod(tmp, 0o755); err != nil { //nolint:gosec // a source directory, like any other
 		return "", failed(dir, err)
 	}
 	return dir, failed(dir, os.Rename(tmp, dir))

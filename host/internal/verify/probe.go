@@ -220,6 +220,7 @@ func throughProxy(s *system.System, hosts []string) []int {
 			fmt.Fprintf(conn, "CONNECT %s HTTP/1.1\r\nHost: %s\r\n%s\r\n", host, host, auth)
 			answer, err := http.ReadResponse(bufio.NewReader(conn), &http.Request{Method: http.MethodConnect})
 			if err == nil {
+				answer.Body.Close()
 				statuses[i] = answer.StatusCode
 			}
 		})

@@ -387,7 +387,7 @@ func (v *verifier) probe(ctx context.Context) (*response, error) {
 	var r response
 	if jsonErr := json.Unmarshal(stdout.Bytes(), &r); err != nil || jsonErr != nil ||
 		len(r.Read) != len(q.Read) || len(r.Write) != len(q.Write) || len(r.Hosts) != len(q.Hosts) {
-		if ctx.Err() != nil && context.Cause(ctx) != context.DeadlineExceeded {
+		if ctx.Err() != nil && !errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
 			return nil, ctx.Err()
 		}
 		why := cmp.Or(lastLine(stderr.String()), message(err), "no answer")

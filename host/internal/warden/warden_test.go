@@ -381,7 +381,7 @@ func (w *world) sitDown() *person {
 	w.t.Helper()
 	sh := exec.Command("bash", "--norc", "--noprofile", "-i")
 	sh.Dir = w.workspace
-	sh.Env = append(w.command("").Env, "PS1=READY ", "TERM=dumb", "HISTFILE=")
+	sh.Env = slices.Concat(w.command("").Env, []string{"PS1=READY ", "TERM=dumb", "HISTFILE="})
 	f, err := pty.StartWithSize(sh, &pty.Winsize{Rows: 24, Cols: 80})
 	if err != nil {
 		w.t.Fatal(err)

@@ -7,8 +7,9 @@
 //
 //     1|1|unix|SOCKET|grpc
 //
-// (go-plugin's core protocol 1, this protocol 1, a listener, gRPC). It serves
-// Frontend below and grpc.health.v1.Health with the service name "plugin".
+// (go-plugin's core protocol 1, this protocol 1, a listener, gRPC), where SOCKET
+// lies in the directory that PLUGIN_UNIX_SOCKET_DIR names. It serves Frontend
+// below until the host ends it.
 //
 // Compatibility: fields are only ever added, with new numbers; both sides
 // ignore fields they do not know; a removed field's number is reserved. A

@@ -1,3 +1,4 @@
+// Package frontendv1 is the protocol between the host and a frontend plugin.
 package frontendv1
 
 import _ "embed"

@@ -44,7 +44,7 @@ func main() {
 		fmt.Print("\x1b[2Jhello|there\nmore\n")
 		hang()
 	case "long line":
-		io.Copy(os.Stdout, endless{})
+		_, _ = io.Copy(os.Stdout, endless{})
 	case "half a line":
 		fmt.Print("1|1|un")
 		hang()
@@ -85,9 +85,9 @@ func main() {
 	case "hang":
 		hang()
 	case "stderr":
-		go io.Copy(os.Stderr, endless{})
+		go pour(endless{})
 	case "stderr line":
-		go io.Copy(os.Stderr, endless{newline: true})
+		go pour(endless{newline: true})
 	case "child":
 		sleeper(false)
 	case "child and exit":
@@ -171,6 +171,9 @@ func sleeper(daemon bool) {
 }
 
 func hang() { select {} }
+
+// pour writes to standard error for as long as it is read.
+func pour(r endless) { _, _ = io.Copy(os.Stderr, r) }
 
 type endless struct{ newline bool }
 
