@@ -3,6 +3,7 @@ package e2e
 import (
 	"encoding/json"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 )
@@ -10,7 +11,7 @@ import (
 // agent is a real program from npm, with a scripted model beside it.
 type agent struct {
 	command string
-	program []string // files of the agents' directory
+	program []string // files below node_modules
 	// prepare gives the program its model.
 	prepare func(w *world)
 	// print are the arguments that answer a prompt without a terminal.
@@ -25,10 +26,13 @@ type agent struct {
 
 const mockURL = "http://127.0.0.1:18080"
 
+// platform is how npm packages name this one.
+var platform = runtime.GOOS + "-" + strings.ReplaceAll(runtime.GOARCH, "amd64", "x64")
+
 var agents = map[string]agent{
 	"Claude Code": {
 		command: "claude",
-		program: []string{"claude"},
+		program: []string{"@anthropic-ai/claude-code-" + platform + "/claude"},
 		prepare: func(w *world) {
 			w.env["ANTHROPIC_BASE_URL"] = mockURL
 			w.env["ANTHROPIC_API_KEY"] = "sk-dummy"
@@ -49,7 +53,7 @@ var agents = map[string]agent{
 	},
 	"OpenCode": {
 		command: "opencode",
-		program: []string{"opencode"},
+		program: []string{"opencode-" + platform + "/bin/opencode"},
 		prepare: func(w *world) {
 			w.env["OPENCODE_CONFIG_CONTENT"] = `{
 				"autoupdate": false, "share": "disabled", "model": "mock/m", "small_model": "mock/m",
@@ -68,7 +72,7 @@ var agents = map[string]agent{
 	},
 	"oh-my-pi": {
 		command: "omp",
-		program: []string{"bun", "omp"},
+		program: []string{"@oven/bun-" + platform + "/bin/bun", ".bin/omp"},
 		prepare: func(w *world) {
 			w.write(w.in(".omp", "agent", "models.yml"), `providers:
   mock:
@@ -112,7 +116,7 @@ func (w *world) play(a agent, commands ...string) {
 	}
 	script = append(script, "--")
 	for _, name := range a.program {
-		script = append(script, quote(part(w.t, "HARNESS_TEST_FRONTENDS", "../build/npm/bin", name)))
+		script = append(script, quote(part(w.t, "HARNESS_TEST_NPM", "../build/npm", "node_modules", name)))
 	}
 	w.stub(a.command, strings.Join(script, " ")+` "$@"`)
 }

@@ -4,7 +4,7 @@
 //
 // The parts are found through variables: HARNESS_TEST_BIN is the build's
 // directory, HARNESS_TEST_SRT the sandbox runtime's program, and
-// HARNESS_TEST_FRONTENDS a directory with the agents' programs. By default all
+// HARNESS_TEST_NPM the directory where npm installed the agents. By default all
 // are looked for in ../build, where the repository's scripts put them. With
 // CI=true a missing part is a failure, otherwise a skip.
 package e2e
@@ -108,7 +108,9 @@ func newWorld(t *testing.T) *world {
 	for _, dir := range []string{w.bin, w.work, w.env["TMPDIR"], w.in(".local", "bin")} {
 		w.must(os.MkdirAll(dir, 0o755))
 	}
-	w.must(os.Symlink(srt, w.in(".local", "bin", "srt")))
+	// A script and no link, for a session may write where the repository lies
+	// below /tmp, and what it could change must not be what starts it.
+	w.must(os.WriteFile(w.in(".local", "bin", "srt"), []byte("#!/bin/sh\nexec "+quote(srt)+" \"$@\"\n"), 0o755))
 	w.stub("claude", `shift 2; exec "$@"`)
 	w.stub("opencode", `if [ "$1" = --version ]; then echo 1.18.33; else exec "$@"; fi`)
 	w.stub("omp", `shift 2; exec "$@"`)
