@@ -92,7 +92,8 @@ func newWorld(t *testing.T) *world {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := os.RemoveAll(root); err != nil {
+		// What a session left running may still write while it is ended.
+		if !wait(10*time.Second, func() bool { err = os.RemoveAll(root); return err == nil }) {
 			t.Error(err)
 		}
 	})

@@ -61,7 +61,7 @@ func (frontend) Describe(_ context.Context, req sdk.Request) (sdk.Contribution, 
 	c.Protect(sdk.Below(config, sdk.File, "{}\n", "settings.json", "settings.local.json", "daemon.json")...)
 	c.Protect(sdk.Below(config, sdk.File, "", "CLAUDE.md")...)
 	c.Protect(sdk.Below(config, sdk.Dir, "",
-		"agents", "commands", "cowork_plugins", "daemon", "dev-mods", "hooks", "jobs", "local", "output-styles",
+		"agents", "chrome", "commands", "cowork_plugins", "daemon", "dev-mods", "hooks", "jobs", "local", "output-styles",
 		"plugins", "routines", "rules", "session-env", "skills", "workflows")...)
 	return c, nil
 }

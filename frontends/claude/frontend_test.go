@@ -55,7 +55,7 @@ func TestStateFollowsTheEnvironment(t *testing.T) {
 			if want := config + "/settings.json"; c.SettingsFile != want {
 				t.Errorf("the settings file is %s, want %s", c.SettingsFile, want)
 			}
-			for _, name := range []string{"settings.json", "hooks", "plugins", "skills", "local", "session-env"} {
+			for _, name := range []string{"settings.json", "chrome", "hooks", "plugins", "skills", "local", "session-env"} {
 				if !slices.Contains(c.DenyWrite, config+"/"+name) {
 					t.Errorf("%s/%s can be written", config, name)
 				}
