@@ -42,5 +42,5 @@ case :$PATH: in
 *) echo "$HOME/.local/bin is not on your PATH. Put this line into your shell's start-up file:
     export PATH=\"\$HOME/.local/bin:\$PATH\"" ;;
 esac
-[ "$status" != 0 ] || echo "Ready. Type: mkdir -p ~/Research/x && cd ~/Research/x && agentbox claude"
+[ "$status" != 0 ] || echo "Ready. Type: mkdir -p ~/Research/x && cd ~/Research/x && git init && agentbox claude"
 exit "$status"

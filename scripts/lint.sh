@@ -29,6 +29,17 @@ for module in $modules; do packages="$packages ./$module/..."; done
 # shellcheck disable=SC2086 # a list of words
 "$GOLANGCI_LINT" run $packages
 
+echo "links between documents"
+dead=$(git ls-files '*.md' | while read -r f; do
+	grep -o '](\([^):#]*\))' "$f" | sed 's/^](//; s/)$//' | while read -r to; do
+		[ -e "$(dirname "$f")/$to" ] || echo "$f: $to does not exist"
+	done
+done)
+if [ -n "$dead" ]; then
+	echo "$dead" >&2
+	exit 1
+fi
+
 echo "shellcheck"
 shellcheck .ci/run scripts/*.sh host/defaults/sandbox/agentbox
 
