@@ -66,7 +66,7 @@ func RunExecutable(t T, path string) {
 	defer client.Kill()
 	rpc, err := client.Client()
 	if err != nil {
-		t.Fatalf("%s: does the handshake within %s: %v", path, Limit, err)
+		t.Fatalf("does the handshake within %s: %v; print nothing before sdk.Serve, and call it at once", Limit, err)
 	}
 	conn := rpc.(*plugin.GRPCClient).Conn
 	report(t, CheckConn(t.Context(), conn, home(t)))

@@ -10,8 +10,13 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"testing/synctest"
+
+	"google.golang.org/grpc"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/research-harness/harness/sdk"
+	frontendv1 "github.com/research-harness/harness/sdk/proto/frontend/v1"
 	"github.com/research-harness/harness/sdk/sdktest"
 )
 
@@ -119,6 +124,41 @@ func TestRun_names_the_rule_that_a_frontend_breaks(t *testing.T) {
 				t.Errorf("findings are %q, want %q", got, tt.want)
 			}
 		})
+	}
+}
+
+func TestCheck_gives_up_on_a_frontend_that_hangs(t *testing.T) {
+	home := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		ended := make(chan struct{})
+		defer close(ended)
+		findings := sdktest.Check(t.Context(), sdk.Func(func(context.Context, sdk.Request) (sdk.Contribution, error) {
+			<-ended
+			return sdk.Contribution{}, nil
+		}), home)
+		if len(findings) == 0 || findings[0].Rule != "gives an answer" || !strings.Contains(findings[0].Message, "no answer within 10s") || findings[0].Fix == "" {
+			t.Errorf("findings are %q", findings)
+		}
+	})
+}
+
+// strict is a connection to a plugin that refuses fields it does not know.
+type strict struct{ grpc.ClientConnInterface }
+
+func (s strict) Invoke(_ context.Context, _ string, req, resp any, _ ...grpc.CallOption) error {
+	if len(req.(proto.Message).ProtoReflect().GetUnknown()) > 0 {
+		return errors.New("unknown field")
+	}
+	proto.Merge(resp.(proto.Message), &frontendv1.DescribeResponse{
+		Name: "crow", Command: "crow", Title: "Crow", State: []*frontendv1.Path{{Path: "~/.crow", Kind: frontendv1.Kind_KIND_DIR}},
+	})
+	return nil
+}
+
+func TestCheckConn_names_a_plugin_that_refuses_unknown_fields(t *testing.T) {
+	findings := sdktest.CheckConn(t.Context(), strict{}, t.TempDir())
+	if len(findings) != 1 || findings[0].Rule != "ignores fields that it does not know" || findings[0].Fix == "" {
+		t.Errorf("findings are %q", findings)
 	}
 }
 

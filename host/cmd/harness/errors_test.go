@@ -97,7 +97,7 @@ func TestBadInput(t *testing.T) {
 		// Usage.
 		"an unknown verb":                    {args: []string{"instal"}, want: []string{"instal"}},
 		"an unknown flag":                    {args: []string{"install", "--aply"}, want: []string{"--aply"}},
-		"render without a frontend":          {args: []string{"render"}, want: []string{"arg"}},
+		"render without a frontend":          {args: []string{"render"}, want: []string{"render", "FRONTEND"}},
 		"render of an unknown one":           {args: []string{"render", "cursor"}, want: []string{"cursor", "claude"}},
 		"install with an argument":           {args: []string{"install", "claude"}, want: []string{"claude"}},
 		"no home":                            {env: []string{"HOME="}, want: []string{"HOME"}},

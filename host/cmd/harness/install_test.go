@@ -4,8 +4,11 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -122,7 +125,7 @@ func TestInstallOfFewerFrontends(t *testing.T) {
 	u.must(0, "install", "--apply")
 	u.write(profileFile, "[setup]\r\nfrontends = [\"omp\"]\r\n")
 	before := u.tree()
-	if r := u.must(1, "install"); !strings.Contains(r.stdout, "--- "+u.home+"/.config/research-harness/sandbox/claude.json\n+++ /dev/null") {
+	if r := u.must(1, "install"); !strings.Contains(r.stdout, "remove "+u.home+"/.config/research-harness/sandbox/claude.json\n") {
 		t.Errorf("the removal is not in the dry run:\n%s", r.stdout)
 	}
 	u.must(0, "install", "--apply")
@@ -172,6 +175,96 @@ func TestInstallsAtOnce(t *testing.T) {
 		}
 	}
 	u.must(0, "install")
+}
+
+// Installs and uninstalls that run into each other all succeed, and whatever
+// the last of them was leaves a state that the next verbs complete.
+func TestInstallsAndUninstallsAtOnce(t *testing.T) {
+	u := newUser(t)
+	u.settle()
+	before := u.tree()
+	const n = 6
+	results := make(chan result, 2*n)
+	for range n {
+		go func() { results <- u.harness("install", "--apply") }()
+		go func() { results <- u.harness("uninstall", "--apply") }()
+	}
+	for range 2 * n {
+		if r := <-results; r.status != 0 {
+			t.Errorf("status %d: %s", r.status, r.stderr)
+		}
+	}
+	u.must(0, "install", "--apply")
+	u.must(0, "install")
+	u.must(0, "uninstall", "--apply")
+	if after := u.tree(); !maps.Equal(before, after) {
+		t.Errorf("something is left or gone:\n%s", cmp.Diff(before, after))
+	}
+}
+
+// No verb hangs on a FIFO that lies where it reads.
+func TestFIFOInPlaceOfAFile(t *testing.T) {
+	// Package install has a case for each file of an install.
+	for _, file := range []string{
+		profileFile, ".config/go/env", ".local/bin/srt", ".config/research-harness/frontends.lock.toml",
+		".config/research-harness/sandbox/claude.json", ".config/research-harness/launch/claude.json",
+		".config/research-harness/launch/index.json", ".config/research-harness/launch/opencode.version.json",
+		"sources/sandbox/policy.toml", ".local/libexec/research-harness/frontends/harness-frontend-x",
+	} {
+		t.Run(file, func(t *testing.T) {
+			t.Parallel()
+			u := newUser(t)
+			u.settle()
+			if err := os.Mkdir(filepath.Join(u.home, "sources"), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			u.must(0, "install", "--apply")
+			path := filepath.Join(u.home, file)
+			if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.RemoveAll(path); err != nil {
+				t.Fatal(err)
+			}
+			if err := syscall.Mkfifo(path, 0o755); err != nil {
+				t.Fatal(err)
+			}
+			u.env = append(u.env, "RESEARCH_HARNESS_SOURCE="+filepath.Join(u.home, "sources"))
+			for _, verb := range []string{
+				"explain claude", "doctor", "exec -- true", "launch claude", "launch opencode", "launch --help", "install --apply", "uninstall --apply",
+			} {
+				done := make(chan result, 1)
+				go func() { done <- u.harness(strings.Fields(verb)...) }()
+				select {
+				case r := <-done:
+					if r.status > 2 {
+						t.Errorf("harness %s: status %d: %s", verb, r.status, r.stderr)
+					}
+				case <-time.After(time.Minute):
+					t.Fatalf("harness %s hangs", verb)
+				}
+			}
+		})
+	}
+}
+
+// What a variable says by default and what an empty one says is no change.
+func TestInstallInAnotherShell(t *testing.T) {
+	u := newUser(t)
+	u.settle()
+	u.must(0, "install", "--apply")
+	env := u.env
+	for value, status := range map[string]int{
+		"CLAUDE_CONFIG_DIR=": 0, "CLAUDE_CONFIG_DIR=" + u.home + "/.claude/": 0, "XDG_CONFIG_HOME=" + u.home + "/.config": 0,
+		"XDG_STATE_HOME=": 0, "XDG_DATA_HOME=" + u.home + "/.local/share": 0, "CLAUDE_CONFIG_DIR=" + u.home + "/other": 1,
+	} {
+		u.env = slices.Concat(env, []string{value})
+		u.must(status, "install")
+		r := u.harness("launch", "claude")
+		if refused := strings.Contains(r.stderr, "CLAUDE_CONFIG_DIR is"); refused && status == 0 {
+			t.Errorf("%s: %s", value, r.stderr)
+		}
+	}
 }
 
 func TestInstallIntoAReadOnlyDirectory(t *testing.T) {

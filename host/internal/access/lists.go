@@ -203,10 +203,16 @@ var (
 	cwdDirs = []string{".vscode", ".idea", ".claude/commands", ".claude/agents"}
 )
 
+// GuardedNames are what srt write-denies in the directory where a session
+// starts.
+func GuardedNames() []string {
+	return slices.Concat(cwdFiles, cwdDirs, []string{".git/hooks", ".git/config"})
+}
+
 // GuardedByName tells whether srt write-denies what p names by its name alone,
-// in the directory where a session starts and three levels below.
+// in the directory where a session starts and in those directly below.
 func GuardedByName(p string) bool {
-	for _, name := range slices.Concat(cwdFiles, cwdDirs, []string{".git/hooks", ".git/config"}) {
+	for _, name := range GuardedNames() {
 		if strings.HasSuffix(trimAll(p), "/"+name) {
 			return true
 		}
@@ -215,7 +221,7 @@ func GuardedByName(p string) bool {
 }
 
 // cwdDenies are the write denies that srt adds for the directory where a
-// session starts. Below it srt searches for more to a depth of three, which is
+// session starts. Below it srt searches for more to a depth, which is
 // not modelled.
 func (m *Model) cwdDenies() []entry {
 	names := slices.Concat(cwdFiles, cwdDirs)

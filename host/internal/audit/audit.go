@@ -154,7 +154,7 @@ func (c *check) add(id string, s Severity, subject, rule string, entry origin.Va
 		ID: id, Frontend: c.p.Frontend, Severity: s, Subject: paths.Tilde(c.in.Home, subject), Fix: fix,
 		entry: entry, reason: fmt.Sprintf(format, args...),
 	}
-	f.Message = c.name(rule, entry) + " " + f.reason
+	f.Message = problem.OneLine(c.name(rule, entry) + " " + f.reason)
 	if !slices.ContainsFunc(c.found, func(o Finding) bool { return o.ID == id && o.Message == f.Message }) {
 		c.found = append(c.found, f)
 	}
@@ -172,7 +172,7 @@ func (c *check) start() {
 	if entry, reason := c.whole.Fault(); reason != "" {
 		c.add("no-start", Error, entry.Text, "entry", entry, fix, "keeps srt from starting: %s", reason)
 	} else if entry, reason := c.model.Fault(); reason != "" {
-		c.add("no-start", Warning, entry.Text, "entry", entry, "create "+paths.Tilde(c.in.Home, entry.Text), "keeps srt from starting: %s", reason)
+		c.add("no-start", Warning, entry.Text, "entry", entry, "mkdir -p "+paths.Shell(c.in.Home, entry.Text), "keeps srt from starting: %s", reason)
 	}
 }
 
@@ -331,7 +331,7 @@ func (c *check) inert() {
 		switch {
 		case t.Rule == access.DenyWrite && access.GuardedByName(at):
 			c.add("inert-pattern", Note, at, t.Rule, t.Entry, "start sessions in the repository",
-				"does nothing: %s; srt itself denies the name in the directory where a session starts and three levels below", t.Inert)
+				"does nothing on %s, where srt denies that name by itself: in the directory where a session starts and in those directly below", c.in.OS)
 		case strings.ContainsAny(paths.TrimGlobstar(at), "*?[]"):
 			c.add("inert-pattern", Warning, at, t.Rule, t.Entry, "name the directories without a wildcard",
 				"does nothing: %s", t.Inert)
@@ -347,8 +347,8 @@ func (c *check) inert() {
 
 // moveBack is the line that puts a directory in the place of the link to it.
 func moveBack(home, link, target string) string {
-	link = paths.Tilde(home, link)
-	return fmt.Sprintf("rm %s && mv %s %s", link, paths.Tilde(home, target), link)
+	link = paths.Shell(home, link)
+	return fmt.Sprintf("rm %s && mv %s %s", link, paths.Shell(home, target), link)
 }
 
 // domains finds allowed domains that no request can match.

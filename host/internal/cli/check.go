@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/research-harness/harness/host/internal/check"
 	"github.com/research-harness/harness/host/internal/exit"
 	"github.com/research-harness/harness/host/internal/front"
 	"github.com/research-harness/harness/host/internal/problem"
@@ -29,7 +30,8 @@ func newCheckCmd(s *system.System) *cobra.Command {
 		Long: "Say whether a shell command would leave the workspace scope.\n\n" +
 			"COMMAND is one shell string; several arguments are quoted and joined. With\n" +
 			"--stdin each line of the standard input is a command. The status is 1 if one\n" +
-			"has a violation. What only a run can tell is noted on standard error.",
+			"has a violation, and nothing is printed where there is none. What only a run can\n" +
+			"tell is noted on standard error.",
 		RunE: func(_ *cobra.Command, args []string) error {
 			if stdin == (len(args) > 0) {
 				return problem.New("", "check", "wants a command, or --stdin and none").WithHint("harness check -- 'go build ./...'")
@@ -45,7 +47,7 @@ func newCheckCmd(s *system.System) *cobra.Command {
 			if len(args) > 1 {
 				command = scope.Quote(args)
 			}
-			r, err := sc.Check(s, command)
+			r, err := check.Check(sc, s, command)
 			if err != nil {
 				return err
 			}
@@ -62,7 +64,7 @@ func newCheckCmd(s *system.System) *cobra.Command {
 	f.SetInterspersed(false)
 	f.BoolVar(&asJSON, "json", false, "print the result as JSON, one object for each command")
 	f.BoolVar(&stdin, "stdin", false, "check each line of the standard input")
-	o.Flags(f)
+	scopeFlags(f, &o)
 	return cmd
 }
 
@@ -80,10 +82,10 @@ func checkLines(s *system.System, sc *scope.Scope, asJSON bool) error {
 			return problem.New("", "standard input", "%w", err)
 		}
 		line = strings.TrimSuffix(line, "\n")
-		r, err := sc.Check(s, line)
+		r, err := check.Check(sc, s, line)
 		if err != nil {
 			fmt.Fprintf(s.Stderr, "harness: %d: %v\n", n, err)
-			r, found = &scope.Report{Command: line, Violations: []scope.Finding{}, Unknown: []scope.Finding{}, Error: err.Error()}, exit.Error
+			r, found = &check.Report{Command: line, Violations: []check.Finding{}, Unknown: []check.Finding{}, Error: err.Error()}, exit.Error
 		} else if !r.OK {
 			found = max(found, exit.Change)
 		}
@@ -96,7 +98,7 @@ func checkLines(s *system.System, sc *scope.Scope, asJSON bool) error {
 
 // printReport prints what a check found, as of line n of many where it is not
 // 0.
-func printReport(s *system.System, r *scope.Report, asJSON bool, n uint) error {
+func printReport(s *system.System, r *check.Report, asJSON bool, n uint) error {
 	if asJSON {
 		enc := json.NewEncoder(s.Stdout)
 		enc.SetEscapeHTML(false)
@@ -105,7 +107,7 @@ func printReport(s *system.System, r *scope.Report, asJSON bool, n uint) error {
 		}
 		return enc.Encode(r)
 	}
-	at := func(f scope.Finding) scope.Finding {
+	at := func(f check.Finding) check.Finding {
 		if n > 0 {
 			f.Line = n
 		}

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -46,7 +47,12 @@ func newCompletionCmd(s *system.System) *cobra.Command {
   harness completion zsh > "${fpath[1]}/_harness"
   harness completion fish > ~/.config/fish/completions/harness.fish`,
 		ValidArgs: []string{"bash", "zsh", "fish", "commands"},
-		Args:      cobra.MatchAll(cobra.ExactArgs(1), cobra.OnlyValidArgs),
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) != 1 || !slices.Contains(cmd.ValidArgs, args[0]) {
+				return misuse(cmd, args)
+			}
+			return nil
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var err error
 			switch shell := args[0]; shell {

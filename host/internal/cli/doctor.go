@@ -22,7 +22,7 @@ func newDoctorCmd(s *system.System) *cobra.Command {
 		Long: `Look at srt and what it needs, at what is installed, at the policies and at
 the agents' programs, and name each fault with one line to type, what blocks
 most first. The exit status is 1 when there is something to mend.`,
-		Args: cobra.NoArgs,
+		Args: arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			home, err := s.Home()
 			if err != nil {

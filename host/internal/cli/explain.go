@@ -2,14 +2,12 @@ package cli
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
-	"fmt"
-	"os"
 
 	"github.com/spf13/cobra"
 
 	"github.com/research-harness/harness/host/internal/explain"
+	"github.com/research-harness/harness/host/internal/files"
 	"github.com/research-harness/harness/host/internal/layout"
 	"github.com/research-harness/harness/host/internal/render"
 	"github.com/research-harness/harness/host/internal/system"
@@ -28,26 +26,36 @@ With a frontend alone, list its whole policy with the source of every entry.`,
   harness explain opencode host github.com:22
   harness explain omp`,
 		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) != 1 && len(args) != 3 {
-				return fmt.Errorf("explain takes FRONTEND, or FRONTEND (read|write|host) TARGET")
+			if len(args) == 2 {
+				return misuse(cmd, args)
 			}
-			return nil
+			return arguments(1, 3)(cmd, args)
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			set, err := loadSet(s, cmd, src)
 			if err != nil {
 				return err
 			}
-			policy, err := set.Policy(args[0])
+			frontend, err := set.Find(args[0])
 			if err != nil {
 				return err
 			}
+			policy, err := set.Policy(frontend.Name)
+			if err != nil {
+				return err
+			}
+			target := ""
+			if len(args) == 3 {
+				if target, err = explain.Target(set.Home, s.Dir, args[1], args[2]); err != nil {
+					return err
+				}
+			}
 			at := layout.Layout{Home: set.Home}
 			file := at.Settings(policy.Frontend)
-			if have, err := os.ReadFile(file); err != nil || !bytes.Equal(have, policy.Settings().Encode()) {
+			if have, err := files.Read(file); err != nil || !bytes.Equal(have, policy.Settings().Encode()) {
 				warn(s, []string{file + " is not what would be installed now; type: harness install --apply"})
 			}
-			world := explain.World{OS: s.OS, Home: set.Home, Dir: s.Dir, Profile: cmp.Or(set.Profile.File, at.Profile())}
+			world := explain.For(s, set, frontend)
 			if len(args) == 1 {
 				p := explain.Of(world, policy)
 				if asJSON {
@@ -55,11 +63,7 @@ With a frontend alone, list its whole policy with the source of every entry.`,
 				}
 				return p.Print(s.Stdout, set.Home)
 			}
-			operation, target := args[1], args[2]
-			if operation != "host" {
-				target = explain.Target(set.Home, s.Dir, target)
-			}
-			a, err := explain.Ask(world, policy, operation, target)
+			a, err := explain.Ask(world, policy, args[1], target)
 			if err != nil {
 				return err
 			}

@@ -13,6 +13,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/research-harness/harness/host/internal/exit"
+	"github.com/research-harness/harness/host/internal/launch"
+	"github.com/research-harness/harness/host/internal/layout"
 	"github.com/research-harness/harness/host/internal/oci"
 	"github.com/research-harness/harness/host/internal/plugin"
 	"github.com/research-harness/harness/host/internal/problem"
@@ -25,7 +27,7 @@ func newFrontendCmd(s *system.System) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "frontend",
 		Short: "Add, trust, test and write frontend plugins",
-		Args:  cobra.NoArgs,
+		Args:  verbs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	f := &frontendCmd{system: s}
@@ -54,6 +56,51 @@ func (f *frontendCmd) host(cmd *cobra.Command) (*plugin.Host, error) {
 
 func (f *frontendCmd) print(format string, args ...any) {
 	fmt.Fprintln(f.system.Stdout, problem.OneLine(fmt.Sprintf(format, args...)))
+}
+
+// policyName is the policy name of the frontend that the user means by it or by
+// its command.
+func (f *frontendCmd) policyName(h *plugin.Host, word string) string {
+	if _, err := h.Find(word); err == nil {
+		return word
+	}
+	if lock, err := h.ReadLock(); err == nil {
+		for name, entry := range lock.Frontends {
+			if entry.Command == word {
+				return name
+			}
+		}
+	}
+	for _, known := range launch.Frontends(layout.Layout{Home: h.Home}) {
+		if known.Command == word {
+			return known.Name
+		}
+	}
+	return word
+}
+
+// free refuses a name for a new plugin that is taken, as a policy name or as a
+// command, which the new plugin has of the same name.
+func (f *frontendCmd) free(cmd *cobra.Command, name string) error {
+	h, err := f.host(cmd)
+	if err != nil {
+		return err
+	}
+	taken := func(by string) error {
+		return problem.New("", name, "is taken by %s", by).WithHint("choose another name")
+	}
+	if name == "index" {
+		return taken("the launcher's own list")
+	}
+	if found, err := h.Find(name); err == nil {
+		return taken(found.File)
+	}
+	for _, known := range launch.Frontends(layout.Layout{Home: h.Home}) {
+		if known.Name == name || known.Command == name {
+			return taken(known.Title)
+		}
+	}
+	return nil
 }
 
 // names completes policy names.
@@ -132,7 +179,7 @@ func (f *frontendCmd) list() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List the plugins that are there",
-		Args:  cobra.NoArgs,
+		Args:  arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			rows, err := f.survey(cmd)
 			if err != nil {
@@ -171,15 +218,17 @@ func (f *frontendCmd) show() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:               "show NAME",
+		Example:           "  harness frontend show claude",
 		Short:             "Show a plugin and what it asks for",
-		Args:              cobra.ExactArgs(1),
+		Args:              arguments(1, 1),
 		ValidArgsFunction: f.names,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			h, err := f.host(cmd)
 			if err != nil {
 				return err
 			}
-			if _, err := h.Find(args[0]); err != nil {
+			name := f.policyName(h, args[0])
+			if _, err := h.Find(name); err != nil {
 				return err
 			}
 			rows, err := f.survey(cmd)
@@ -187,7 +236,7 @@ func (f *frontendCmd) show() *cobra.Command {
 				return err
 			}
 			for _, r := range rows {
-				if r.Name != args[0] {
+				if r.Name != name {
 					continue
 				}
 				if asJSON {
@@ -218,19 +267,20 @@ func (f *frontendCmd) show() *cobra.Command {
 func (f *frontendCmd) trust() *cobra.Command {
 	var yes bool
 	cmd := &cobra.Command{
-		Use:   "trust NAME",
-		Short: "Look at what a plugin asks for, and trust it",
+		Use:     "trust NAME",
+		Example: "  harness frontend trust crow",
+		Short:   "Look at what a plugin asks for, and trust it",
 		Long: `Run a plugin in a sandbox, show what it asks for and how that differs from
 what you trusted before, and record your trust in this very file. A plugin
 that is not trusted is never run.`,
-		Args:              cobra.ExactArgs(1),
+		Args:              arguments(1, 1),
 		ValidArgsFunction: f.names,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			h, err := f.host(cmd)
 			if err != nil {
 				return err
 			}
-			found, err := h.Find(args[0])
+			found, err := h.Find(f.policyName(h, args[0]))
 			if err != nil {
 				return err
 			}
@@ -310,11 +360,12 @@ func (f *frontendCmd) ask(answers *bufio.Reader, yes bool, found plugin.Found, q
 
 func (f *frontendCmd) add() *cobra.Command {
 	return &cobra.Command{
-		Use:   "add FILE | oci://REGISTRY/REPOSITORY:TAG",
-		Short: "Copy a plugin into the directory of plugins",
+		Use:     "add FILE | oci://REGISTRY/REPOSITORY:TAG",
+		Example: "  harness frontend add ./harness-frontend-crow",
+		Short:   "Copy a plugin into the directory of plugins",
 		Long: `Copy a plugin from a file or a registry into the directory of plugins, the
 first of --plugins or else the harness's own. It is not run and not trusted.`,
-		Args: cobra.ExactArgs(1),
+		Args: arguments(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			h, err := f.host(cmd)
 			if err != nil {
@@ -352,18 +403,20 @@ first of --plugins or else the harness's own. It is not run and not trusted.`,
 func (f *frontendCmd) remove() *cobra.Command {
 	return &cobra.Command{
 		Use:               "remove NAME",
+		Example:           "  harness frontend remove crow",
 		Short:             "Remove a plugin and the trust in it",
-		Args:              cobra.ExactArgs(1),
+		Args:              arguments(1, 1),
 		ValidArgsFunction: f.names,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			h, err := f.host(cmd)
 			if err != nil {
 				return err
 			}
-			if err := h.Remove(cmd.Context(), args[0]); err != nil {
+			name := f.policyName(h, args[0])
+			if err := h.Remove(cmd.Context(), name); err != nil {
 				return err
 			}
-			f.print("removed %s. What was installed for it goes with: harness install --apply", args[0])
+			f.print("removed %s. Take it out of your profile's frontends, too; what was installed for it goes with: harness install --apply", name)
 			return nil
 		},
 	}
@@ -372,11 +425,12 @@ func (f *frontendCmd) remove() *cobra.Command {
 func (f *frontendCmd) test() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use:   "test FILE",
-		Short: "Run a plugin and check that it keeps every rule",
+		Use:     "test FILE",
+		Example: "  harness frontend test ./harness-frontend-crow",
+		Short:   "Run a plugin and check that it keeps every rule",
 		Long: `Run a plugin, in a sandbox where that works, and check that it keeps every
 rule. The exit status is 1 when it breaks one.`,
-		Args: cobra.ExactArgs(1),
+		Args: arguments(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			h, err := f.host(cmd)
 			if err != nil {
@@ -421,7 +475,7 @@ func (f *frontendCmd) push() *cobra.Command {
 		Long: `Put a plugin into a registry: one file for each platform, or one file without
 a platform that runs everywhere.`,
 		Example: "  harness frontend push oci://registry.example/you/crow:1.0 linux/amd64=dist/amd64/harness-frontend-crow linux/arm64=dist/arm64/harness-frontend-crow",
-		Args:    cobra.MinimumNArgs(2),
+		Args:    arguments(2, -1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			h, err := f.host(cmd)
 			if err != nil {
@@ -460,11 +514,15 @@ a platform that runs everywhere.`,
 func (f *frontendCmd) create() *cobra.Command {
 	var o scaffold.Options
 	cmd := &cobra.Command{
-		Use:   "new NAME",
-		Short: "Write the source of a new plugin",
-		Args:  cobra.ExactArgs(1),
+		Use:     "new NAME",
+		Example: "  harness frontend new crow",
+		Short:   "Write the source of a new plugin",
+		Args:    arguments(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.Name = args[0]
+			if err := f.free(cmd, o.Name); err != nil {
+				return err
+			}
 			dir, err := scaffold.New(cmd.Context(), f.system, o)
 			if err != nil {
 				return err

@@ -3,15 +3,19 @@ package cli
 import (
 	"bytes"
 	"encoding/json"
+	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/research-harness/harness/host/internal/oci/ocitest"
 	"github.com/research-harness/harness/host/internal/plugin/plugintest"
 	"github.com/research-harness/harness/host/internal/system"
 	"github.com/research-harness/harness/sdk"
@@ -60,11 +64,16 @@ func (u *user) write(name, content string) {
 // run runs the harness with what the user types.
 func (u *user) run(typed string, args ...string) (status int, stdout, stderr string) {
 	u.t.Helper()
+	return u.runWith(strings.NewReader(typed), args...)
+}
+
+func (u *user) runWith(stdin io.Reader, args ...string) (status int, stdout, stderr string) {
+	u.t.Helper()
 	var out, errs bytes.Buffer
 	s := &system.System{
 		OS: runtime.GOOS, Arch: runtime.GOARCH, Dir: u.home, Exe: filepath.Join(u.home, ".local/bin/harness"),
 		Env:   []string{"HOME=" + u.home, "PATH=" + os.Getenv("PATH"), "RESEARCH_HARNESS_SOURCE=" + filepath.Join(u.home, "sources")},
-		Stdin: strings.NewReader(typed), Stdout: &out, Stderr: &errs, Now: time.Now,
+		Stdin: stdin, Stdout: &out, Stderr: &errs, Now: time.Now,
 	}
 	status = Main(s, args)
 	return status, out.String(), errs.String()
@@ -159,6 +168,34 @@ func TestFrontend_from_a_file_to_the_launcher_and_away(t *testing.T) {
 	}
 }
 
+func TestFrontend_through_a_registry(t *testing.T) {
+	u := newUser(t)
+	file := plugintest.Write(t, filepath.Join(u.home, "dist"), "crow", plugintest.Stub{Answer: crow()})
+	broken := plugintest.Write(t, filepath.Join(u.home, "dist", "other"), "crow", plugintest.Stub{Mode: "exit"})
+	here, elsewhere := runtime.GOOS+"/"+runtime.GOARCH+"="+file, "darwin/riscv64="+broken
+
+	addr := ocitest.Registry(t)
+	ref := "oci://" + addr + "/you/crow"
+	u.want(0, ref+":1.0@sha256:", "", "frontend", "push", ref+":1.0", elsewhere, here)
+	u.want(0, "  from "+ref+"@sha256:", "", "frontend", "add", ref+":1.0")
+	u.want(0, "  from "+ref+"@sha256:", "", "frontend", "trust", "crow", "--yes")
+	u.want(0, "source   "+ref+"@sha256:", "", "frontend", "show", "crow")
+	if got := u.read(".local/libexec/research-harness/frontends/harness-frontend-crow"); got != u.read("dist/harness-frontend-crow") {
+		t.Error("what was added is not the file for this platform")
+	}
+
+	t.Run("a partial download leaves nothing", func(t *testing.T) {
+		u := newUser(t)
+		ref := "oci://" + ocitest.Registry(t, "truncate") + "/crow:1"
+		u.want(0, "", "", "frontend", "push", ref, file)
+		before := u.tree()
+		u.want(2, "the download is not what its digest says", "", "frontend", "add", ref)
+		if after := u.tree(); !maps.Equal(before, after) {
+			t.Errorf("left: %q", slices.Sorted(maps.Keys(after)))
+		}
+	})
+}
+
 func TestFrontend_json(t *testing.T) {
 	u := newUser(t)
 	u.want(0, "[]", "", "frontend", "list", "--json")
@@ -181,8 +218,39 @@ func TestFrontend_json(t *testing.T) {
 	}
 }
 
-// A hostile or broken plugin ends in one line and changes no file, also when
-// the user said yes to it.
+// refused runs the harness on a hostile or broken plugin and checks that it
+// ends within the limit, in one line and status 2, with no file changed and no
+// process left.
+func (u *user) refused(want, typed string, args ...string) {
+	u.t.Helper()
+	u.refusedWith(want, strings.NewReader(typed), args...)
+	plugintest.NothingLeft(u.t)
+}
+
+func (u *user) refusedWith(want string, stdin io.Reader, args ...string) {
+	u.t.Helper()
+	before, start := u.tree(), time.Now()
+	status, _, stderr := u.runWith(stdin, args...)
+	if d := time.Since(start); d > 13*time.Second {
+		u.t.Errorf("%q took %s", args, d)
+	}
+	line, hint, _ := strings.Cut(stderr, "\n")
+	if status != 2 || !strings.HasPrefix(line, "harness: ") || !strings.Contains(line, "harness-frontend-") || !strings.Contains(line, want) {
+		u.t.Errorf("%q: status %d: %s, want the file and %q", args, status, stderr, want)
+	}
+	if hint != "" && (!strings.HasPrefix(hint, "hint: ") || strings.Count(hint, "\n") != 1) {
+		u.t.Errorf("%q: after the line: %q", args, hint)
+	}
+	if strings.ContainsAny(stderr, "\x1b\x00") {
+		u.t.Errorf("%q: the message drives the terminal: %q", args, stderr)
+	}
+	if after := u.tree(); !maps.Equal(before, after) {
+		u.t.Errorf("%q changes files: %q", args, slices.Sorted(maps.Keys(after)))
+	}
+}
+
+// A hostile or broken plugin changes nothing, also when the user said yes to
+// it.
 func TestFrontend_trust_of_a_hostile_plugin(t *testing.T) {
 	with := func(change func(*sdk.Contribution)) plugintest.Stub {
 		c := crow()
@@ -202,6 +270,7 @@ func TestFrontend_trust_of_a_hostile_plugin(t *testing.T) {
 		{"speaks another protocol", "speaks plugin protocol 2", plugintest.Stub{Mode: "protocol 2"}},
 		{"panics", "panic: boom", plugintest.Stub{Mode: "panic"}},
 		{"answers 100 MB", "more than 1 MiB", plugintest.Stub{Mode: "huge"}},
+		{"forks a child that keeps the pipe", "exited with status 4", plugintest.Stub{Mode: "child and exit"}},
 		{"has a name with ..", "name", with(func(c *sdk.Contribution) { c.Name = "../crow" })},
 		{"has a name with a newline", `name: "crow\n"`, with(func(c *sdk.Contribution) { c.Name = "crow\n" })},
 		{"has escapes in its title", "title", with(func(c *sdk.Contribution) { c.Title = "\x1b[2J" })},
@@ -220,23 +289,116 @@ func TestFrontend_trust_of_a_hostile_plugin(t *testing.T) {
 			if tt.stub.Answer.Name == "" {
 				tt.stub.Answer = crow()
 			}
-			file := plugintest.Write(t, u.dir, "crow", tt.stub)
-			before := u.tree()
-			status, _, stderr := u.run("", "frontend", "trust", "crow", "--yes")
-			line, hint, _ := strings.Cut(stderr, "\n")
-			if status != 2 || !strings.HasPrefix(line, "harness: "+file+": ") || !strings.Contains(line, tt.want) {
-				t.Errorf("status %d: %s, want %s", status, stderr, tt.want)
-			}
-			if hint != "" && (!strings.HasPrefix(hint, "hint: ") || strings.Count(hint, "\n") != 1) {
-				t.Errorf("after the line: %q", hint)
-			}
-			after := u.tree()
-			for path := range after {
-				if after[path] != before[path] {
-					t.Errorf("changed %s", path)
-				}
-			}
+			plugintest.Write(t, u.dir, "crow", tt.stub)
+			u.refused(tt.want, "", "frontend", "trust", "crow", "--yes")
 		})
+	}
+}
+
+func TestFrontend_trust_of_a_plugin_that_does_not_end(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes as long as a plugin may")
+	}
+	t.Run("all", func(t *testing.T) {
+		for _, tt := range []struct{ rule, mode, want string }{
+			{"hangs in the handshake", "hang", "gave no handshake within 10s"},
+			{"hangs in Describe", "hang in describe", "gave no answer within 10s"},
+			{"writes to standard error without end", "stderr alone", "gave no handshake within 10s"},
+		} {
+			t.Run(tt.rule, func(t *testing.T) {
+				t.Parallel()
+				u := newUser(t)
+				plugintest.Write(t, u.dir, "crow", plugintest.Stub{Mode: tt.mode, Answer: crow()})
+				u.refusedWith(tt.want, nil, "frontend", "trust", "crow", "--yes")
+			})
+		}
+	})
+	plugintest.NothingLeft(t)
+}
+
+func TestFrontend_trust_of_what_is_no_plugin(t *testing.T) {
+	for _, tt := range []struct {
+		rule, want string
+		create     func(file string) error
+	}{
+		{"is a directory", "is a directory", func(file string) error { return os.Mkdir(file, 0o755) }},
+		{"is a dangling link", "no such file or directory", func(file string) error { return os.Symlink("/no/such", file) }},
+		{"is a script without interpreter", "the interpreter in its first line, or its loader, does not exist", func(file string) error {
+			return os.WriteFile(file, []byte("#!/no/such/interpreter\n"), 0o755)
+		}},
+		{"is not executable", "is not executable", func(file string) error { return os.WriteFile(file, nil, 0o644) }},
+	} {
+		t.Run(tt.rule, func(t *testing.T) {
+			u := newUser(t)
+			if err := os.MkdirAll(u.dir, 0o755); err != nil {
+				t.Fatal(err)
+			}
+			file := filepath.Join(u.dir, "harness-frontend-crow")
+			if err := tt.create(file); err != nil {
+				t.Fatal(err)
+			}
+			u.refused(tt.want, "", "frontend", "trust", "crow", "--yes")
+			u.refused(tt.want, "", "frontend", "test", file)
+		})
+	}
+}
+
+// readFunc is a reader that is a function.
+type readFunc func([]byte) (int, error)
+
+func (f readFunc) Read(b []byte) (int, error) { return f(b) }
+
+func TestFrontend_trust_of_a_file_that_is_replaced_after_the_yes(t *testing.T) {
+	u := newUser(t)
+	file := plugintest.Write(t, u.dir, "crow", plugintest.Stub{Answer: crow()})
+	other := plugintest.Write(t, filepath.Join(u.home, "other"), "crow", plugintest.Stub{Mode: "exit"})
+	status, _, stderr := u.runWith(readFunc(func(b []byte) (int, error) {
+		if err := os.Rename(other, file); err != nil {
+			return 0, err
+		}
+		return copy(b, "y\n"), nil
+	}), "frontend", "trust", "crow")
+	if want := "harness: " + file + ": was replaced while it was being looked at\nhint: run the command again\n"; status != 2 || stderr != want {
+		t.Errorf("status %d: %s, want %s", status, stderr, want)
+	}
+	if lock := u.read(".config/research-harness/frontends.lock.toml"); lock != "" {
+		t.Errorf("it is trusted: %s", lock)
+	}
+	plugintest.NothingLeft(t)
+}
+
+func TestInstall_refuses_two_plugins_that_collide(t *testing.T) {
+	t.Run("two with one name", func(t *testing.T) {
+		u := newUser(t)
+		plugintest.Write(t, u.dir, "crow", plugintest.Stub{Answer: crow()})
+		u.want(0, "", "", "frontend", "trust", "crow", "--yes")
+		other := filepath.Join(u.home, "more")
+		plugintest.Write(t, other, "crow", plugintest.Stub{Answer: crow()})
+		u.refused("is a second plugin of this name beside "+other, "", "install", "--apply", "--plugins", other)
+	})
+	t.Run("two with one command", func(t *testing.T) {
+		u := newUser(t)
+		file := plugintest.Write(t, u.dir, "crow", plugintest.Stub{Answer: crow()})
+		owl := plugintest.Answer("owl")
+		owl.Command = "crow"
+		plugintest.Write(t, u.dir, "owl", plugintest.Stub{Answer: owl})
+		u.want(0, "", "", "frontend", "trust", "crow", "--yes")
+		u.want(0, "", "", "frontend", "trust", "owl", "--yes")
+		u.refused(`"crow" is also the command of `+file, "", "install", "--apply")
+	})
+}
+
+func TestFrontend_log_does_not_drive_the_terminal(t *testing.T) {
+	u := newUser(t)
+	file := plugintest.Write(t, u.dir, "crow", plugintest.Stub{Mode: "escapes", Answer: crow()})
+	_, _, stderr := u.run("", "-v", "frontend", "test", file)
+	for _, word := range []string{"raw", "logged", "value"} {
+		if !strings.Contains(stderr, `\x1b[2J`+word) {
+			t.Errorf("the log lacks %s: %s", word, stderr)
+		}
+	}
+	if strings.Contains(stderr, "\x1b") {
+		t.Errorf("the log is %q", stderr)
 	}
 }
 
@@ -275,22 +437,22 @@ func TestCompletion_knows_the_frontends_of_third_parties(t *testing.T) {
 	u.want(0, "crow\n", "", "completion", "commands")
 	u.want(0, "crow\n", "", "__complete", "frontend", "show", "")
 	u.write(".local/bin/harness", "#!/bin/sh\necho crow\necho claude\n")
-	for shell, check := range map[string]string{
-		"bash": `COMP_CWORD=1; COMP_WORDS=(agentbox cr); _agentbox; echo "${COMPREPLY[@]}"`,
-		"zsh":  "",
-		"fish": "",
+	for _, tt := range []struct{ shell, before, after, want string }{
+		{"bash", "", `COMP_CWORD=1; COMP_WORDS=(agentbox cr); _agentbox; echo "${COMPREPLY[@]}"`, "crow\n"},
+		{"zsh", `compdef() {}; compadd() { shift; print -l -- "$@" };`, `CURRENT=2; _agentbox`, "crow\nclaude\n"},
+		{"fish", "", `complete -C "agentbox cr"`, "crow\n"},
 	} {
-		_, script, _ := u.run("", "completion", shell)
+		_, script, _ := u.run("", "completion", tt.shell)
 		if !strings.Contains(script, "agentbox") || !strings.Contains(script, "__complete") {
-			t.Errorf("%s: %s", shell, script)
+			t.Errorf("%s: %s", tt.shell, script)
 		}
-		if check == "" {
+		if _, err := exec.LookPath(tt.shell); err != nil {
 			continue
 		}
-		cmd := exec.Command(shell, "-c", script+check)
-		cmd.Env = []string{"PATH=" + filepath.Join(u.home, ".local/bin") + ":" + os.Getenv("PATH")}
-		if out, err := cmd.CombinedOutput(); err != nil || string(out) != "crow\n" {
-			t.Errorf("%s completes %q, %v", shell, out, err)
+		cmd := exec.Command(tt.shell, "-c", tt.before+"\n"+script+"\n"+tt.after)
+		cmd.Env = []string{"HOME=" + u.home, "PATH=" + filepath.Join(u.home, ".local/bin") + ":" + os.Getenv("PATH")}
+		if out, err := cmd.CombinedOutput(); err != nil || string(out) != tt.want {
+			t.Errorf("%s completes %q, %v", tt.shell, out, err)
 		}
 	}
 }

@@ -39,15 +39,30 @@ func newRoot(s *system.System) *cobra.Command {
 		Short:         "Run coding agents in a sandbox under one policy",
 		SilenceUsage:  true,
 		SilenceErrors: true,
-		Args:          cobra.NoArgs,
+		Args:          verbs,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.Version = version.Get().String()
+	root.SetFlagErrorFunc(flagProblem)
 	root.SetVersionTemplate("harness {{.Version}}\n")
 	root.SetIn(s.Stdin)
 	root.SetOut(s.Stdout)
 	root.SetErr(s.Stderr)
 	root.PersistentFlags().BoolP("verbose", "v", false, "log what the harness does")
+	root.SetHelpCommand(&cobra.Command{
+		Use:   "help [VERB]",
+		Short: "Say what a verb does",
+		RunE: func(_ *cobra.Command, args []string) error {
+			cmd, rest, err := root.Find(args)
+			if err == nil {
+				err = verbs(cmd, rest)
+			}
+			if err != nil {
+				return err
+			}
+			return cmd.Help()
+		},
+	})
 	root.AddCommand(
 		newRenderCmd(s),
 		newInstallCmd(s),
@@ -55,6 +70,8 @@ func newRoot(s *system.System) *cobra.Command {
 		newSetupCmd(s),
 		newExecCmd(s),
 		newCheckCmd(s),
+		newWorkspaceCmd(s),
+		newReportCmd(s),
 		newFrontendCmd(s),
 		newExplainCmd(s),
 		newVerifyCmd(s),

@@ -19,7 +19,7 @@ func newSetupCmd(s *system.System) *cobra.Command {
 		Long: `Show what this machine lacks for the sandbox, or install it with --apply: the
 sandbox runtime srt, a Node that it runs on, and the system packages that it
 needs. Without --apply the exit status is 1 when something is missing.`,
-		Args: cobra.NoArgs,
+		Args: arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			home, err := s.Home()
 			if err != nil {

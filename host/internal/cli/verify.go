@@ -4,11 +4,13 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/research-harness/harness/host/internal/audit"
 	"github.com/research-harness/harness/host/internal/exit"
+	"github.com/research-harness/harness/host/internal/problem"
 	"github.com/research-harness/harness/host/internal/render"
 	"github.com/research-harness/harness/host/internal/system"
 	"github.com/research-harness/harness/host/internal/verify"
@@ -23,6 +25,7 @@ func newVerifyCmd(s *system.System) *cobra.Command {
 		Long: `Start srt once for each frontend with its installed settings, try every rule
 from inside, and name each that does not hold with its reason and its fix.
 Nothing is left behind. The exit status is 1 when something does not hold.`,
+		Example: "  harness verify\n  harness verify claude",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			set, err := loadSet(s, cmd, src)
 			if err != nil {
@@ -41,15 +44,11 @@ Nothing is left behind. The exit status is 1 when something does not hold.`,
 			if asJSON {
 				err = writeJSON(s, all)
 			} else {
-				said := map[string]bool{} // what holds for every frontend is said once
 				for _, r := range reports {
-					fmt.Fprintf(s.Stdout, "%s: %d rules tried, %d findings\n", r.Frontend, r.Tried, len(r.Findings))
-					printFindings(s.Stdout, slices.DeleteFunc(slices.Clone(r.Findings), func(f audit.Finding) bool {
-						again := said[f.Message]
-						said[f.Message] = true
-						return again
-					}))
+					fmt.Fprintf(s.Stdout, "%s: tried %d rules, %s\n", r.Frontend, r.Tried, toMend(r.Findings))
 				}
+				audit.Sort(all)
+				printFindings(s.Stdout, all)
 			}
 			return findingStatus(all, err)
 		},
@@ -59,27 +58,46 @@ Nothing is left behind. The exit status is 1 when something does not hold.`,
 	return cmd
 }
 
-// printFindings writes findings for people, each with its fix below it.
-func printFindings(out io.Writer, found []audit.Finding) {
+// toMend says how many findings there are to act on. A note is none.
+func toMend(found []audit.Finding) string {
+	n := 0
 	for _, f := range found {
-		name := f.ID
-		if f.Frontend != "" {
-			name += " " + f.Frontend
+		if f.Severity != audit.Note {
+			n++
 		}
-		fmt.Fprintf(out, "%-8s%s: %s\n        %s\n", f.Severity, name, f.Message, f.Fix)
+	}
+	switch n {
+	case 0:
+		return "found nothing to mend"
+	case 1:
+		return "found 1 fault"
+	}
+	return fmt.Sprintf("found %d faults", n)
+}
+
+// printFindings writes findings for people, each with its fix below it. What
+// was found for several frontends is said once.
+func printFindings(out io.Writer, found []audit.Finding) {
+	frontends := map[audit.Finding][]string{}
+	var order []audit.Finding
+	for _, f := range found {
+		key := audit.Finding{ID: f.ID, Severity: f.Severity, Message: f.Message, Fix: f.Fix}
+		if frontends[key] == nil {
+			order = append(order, key)
+		}
+		frontends[key] = append(frontends[key], f.Frontend)
+	}
+	for _, f := range order {
+		name := strings.TrimSpace(f.ID + " " + strings.Join(frontends[f], ", "))
+		fmt.Fprintf(out, "%-8s%s: %s\n        %s\n", f.Severity, name, problem.OneLine(f.Message), problem.OneLine(f.Fix))
 	}
 }
 
 // findingStatus is the result of a verb that looks for findings. A note is none
 // to act on.
 func findingStatus(found []audit.Finding, err error) error {
-	if err != nil {
-		return err
+	if err == nil && slices.ContainsFunc(found, func(f audit.Finding) bool { return f.Severity != audit.Note }) {
+		return exit.Status(exit.Change)
 	}
-	for _, f := range found {
-		if f.Severity != audit.Note {
-			return exit.Status(exit.Change)
-		}
-	}
-	return nil
+	return err
 }

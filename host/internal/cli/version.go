@@ -15,7 +15,7 @@ func newVersionCmd(s *system.System) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "version",
 		Short: "Print version, commit, Go version and platform",
-		Args:  cobra.NoArgs,
+		Args:  arguments(0, 0),
 		RunE: func(*cobra.Command, []string) error {
 			i := version.Get()
 			if asJSON {

@@ -21,11 +21,11 @@ import (
 	"github.com/research-harness/harness/host/internal/install"
 	"github.com/research-harness/harness/host/internal/launch"
 	"github.com/research-harness/harness/host/internal/layout"
+	"github.com/research-harness/harness/host/internal/origin"
 	"github.com/research-harness/harness/host/internal/paths"
 	"github.com/research-harness/harness/host/internal/problem"
 	"github.com/research-harness/harness/host/internal/render"
 	"github.com/research-harness/harness/host/internal/setup"
-	"github.com/research-harness/harness/host/internal/srt"
 	"github.com/research-harness/harness/host/internal/system"
 	"github.com/research-harness/harness/host/internal/warden"
 )
@@ -58,6 +58,7 @@ func Run(ctx context.Context, s *system.System, home string, load func(context.C
 			return nil, err
 		}
 	}
+	d.leftovers("", d.here())
 	d.environment()
 	slices.SortStableFunc(d.found, func(a, b Finding) int { return a.Severity.Compare(b.Severity) })
 	return d.found, nil
@@ -130,20 +131,12 @@ func (d *doctor) policies(ctx context.Context, set *render.Set) error {
 			return err
 		}
 	}
-	said := map[string]bool{}
 	for _, f := range set.Chosen {
 		policy, err := set.Policy(f.Name)
 		if err != nil {
 			return err
 		}
 		for _, finding := range audit.Check(policy, audit.For(d.s, set, f)) {
-			if finding.ID == "inert-pattern" || strings.HasPrefix(finding.ID, "domain-") { // the same in all policies
-				if said[finding.Message] {
-					continue
-				}
-				said[finding.Message] = true
-				finding.Frontend = ""
-			}
 			d.found = append(d.found, Finding{Finding: finding})
 		}
 		model := access.New(policy, d.s.OS, d.home)
@@ -154,7 +147,7 @@ func (d *doctor) policies(ctx context.Context, set *render.Set) error {
 			}
 			d.linksOut(f.Name, p.Path, model)
 		}
-		d.leftovers(f.Name, policy)
+		d.leftovers(f.Name, origin.Texts(policy.DenyWrite))
 	}
 	d.programs(ctx, set)
 	return nil
@@ -186,25 +179,41 @@ func (d *doctor) linksOut(frontend, state string, model *access.Model) {
 	})
 }
 
-// leftovers finds the empty files that srt puts where a write is denied, and
-// that it did not remove because it was killed.
-func (d *doctor) leftovers(frontend string, policy *srt.Policy) {
+// leftovers finds among places the empty files that srt puts where a write is
+// denied, and that it did not remove because it was killed.
+func (d *doctor) leftovers(frontend string, places []string) {
 	var mounted map[string]bool // what runs now needs its files
-	for _, deny := range policy.DenyWrite {
-		info, err := os.Lstat(deny.Text)
+	for _, p := range places {
+		info, err := os.Lstat(p)
 		if err != nil || !info.Mode().IsRegular() || info.Size() != 0 || info.Mode().Perm() != 0o444 {
 			continue
 		}
 		if mounted == nil {
 			mounted = warden.MountPoints()
 		}
-		if mounted[deny.Text] || slices.ContainsFunc(d.found, func(f Finding) bool { return f.ID == "placeholder-left" && f.Subject == paths.Tilde(d.home, deny.Text) }) {
+		if mounted[p] || slices.ContainsFunc(d.found, func(f Finding) bool { return f.ID == "placeholder-left" && f.Subject == paths.Tilde(d.home, p) }) {
 			continue
 		}
-		f := d.find("placeholder-left", frontend, audit.Warning, deny.Text, "rm "+paths.Tilde(d.home, deny.Text),
-			"%s is an empty file that a killed session left behind", paths.Tilde(d.home, deny.Text))
-		f.mend = func(context.Context) error { return os.Remove(deny.Text) }
+		f := d.find("placeholder-left", frontend, audit.Warning, p, "rm -f "+paths.Shell(d.home, p),
+			"%s is an empty file that a killed session left behind", paths.Tilde(d.home, p))
+		f.mend = func(context.Context) error { return os.Remove(p) }
 	}
+}
+
+// here is where srt puts such files in the current directory.
+func (d *doctor) here() []string {
+	if d.s.Dir == "" {
+		return nil
+	}
+	var out []string
+	for _, name := range access.GuardedNames() {
+		dir, _, nested := strings.Cut(name, "/")
+		out = append(out, filepath.Join(d.s.Dir, name))
+		if nested && dir != ".git" { // which srt leaves alone where it is missing
+			out = append(out, filepath.Join(d.s.Dir, dir))
+		}
+	}
+	return out
 }
 
 // programs finds frontends whose program is missing, hidden from its session, or
@@ -256,13 +265,15 @@ func (d *doctor) environment() {
 	bin := d.at.Bin()
 	if !slices.ContainsFunc(filepath.SplitList(d.s.Getenv("PATH")), func(dir string) bool { return dir != "" && paths.Real(d.s.Abs(dir)) == paths.Real(bin) }) {
 		d.find("path", "", audit.Warning, "PATH", `export PATH="$HOME/.local/bin:$PATH"`, "%s is not on PATH, so agentbox is not found", paths.Tilde(d.home, bin))
+	} else if found := launch.Find(d.s, "agentbox"); found != "" && paths.Real(found) != paths.Real(d.at.Agentbox()) {
+		d.find("path-other", "", audit.Warning, found, `export PATH="$HOME/.local/bin:$PATH"`, "agentbox is %s, which is not the one of this harness", paths.Tilde(d.home, found))
 	}
 	if home := filepath.Clean(d.s.Getenv("HOME")); home != d.home {
 		d.find("home-link", "", audit.Note, "HOME", "nothing, as long as the link stays", "HOME is %s, a link to %s, and policies name the latter", home, d.home)
 	}
 	if tmp := d.s.Getenv("TMPDIR"); tmp != "" {
 		if info, err := os.Stat(tmp); err != nil || !info.IsDir() {
-			d.find("temp-dir", "", audit.Warning, "TMPDIR", "mkdir -p "+tmp, "TMPDIR is %s, which is no directory, so sessions get /tmp", tmp)
+			d.find("temp-dir", "", audit.Warning, "TMPDIR", "mkdir -p "+paths.Shell(d.home, tmp), "TMPDIR is %s, which is no directory, so sessions get /tmp", tmp)
 		}
 	}
 	if info, err := os.Stat("/tmp/claude"); err == nil {

@@ -144,7 +144,23 @@ func TestFindings(t *testing.T) {
 				m.must(os.Remove(m.path(".one/rc")))
 				m.write(".one/rc", "", 0o444)
 			},
-			"a killed session left behind", "rm ~/.one/rc", true,
+			"a killed session left behind", "rm -f ~/.one/rc", true,
+		},
+		{
+			"placeholder-left", audit.Warning, "~/Research/a b/.mcp.json",
+			func(m *machine) {
+				m.s.Dir = m.path("Research/a b")
+				m.write("Research/a b/.mcp.json", "", 0o444)
+			},
+			"a killed session left behind", "rm -f ~/'Research/a b/.mcp.json'", true,
+		},
+		{
+			"placeholder-left", audit.Warning, "~/Research/.claude",
+			func(m *machine) {
+				m.s.Dir = m.path("Research")
+				m.write("Research/.claude", "", 0o444)
+			},
+			"a killed session left behind", "rm -f ~/Research/.claude", true,
 		},
 		{
 			"program-missing", audit.Note, "one", func(m *machine) { m.must(os.Remove(m.path(".local/bin/one"))) },
@@ -167,6 +183,14 @@ func TestFindings(t *testing.T) {
 		{
 			"path", audit.Warning, "PATH", func(m *machine) { m.s.Env[1] = "PATH=/usr/bin:/bin" },
 			"agentbox is not found", `export PATH="$HOME/.local/bin:$PATH"`, false,
+		},
+		{
+			"path-other", audit.Warning, "~/bin/agentbox",
+			func(m *machine) {
+				m.write("bin/agentbox", "#!/bin/sh\n", 0o755)
+				m.s.Env[1] = "PATH=" + m.path("bin") + ":" + m.path(".local/bin") + ":/usr/bin:/bin"
+			},
+			"is not the one of this harness", `export PATH="$HOME/.local/bin:$PATH"`, false,
 		},
 		{
 			"home-link", audit.Note, "HOME",
@@ -222,6 +246,22 @@ func TestNothing(t *testing.T) {
 	}
 }
 
+// TestFilesOfTheUser leaves what looks like a placeholder alone where srt puts
+// none, and what is at its place but no placeholder.
+func TestFilesOfTheUser(t *testing.T) {
+	m := newMachine(t)
+	m.s.Dir = m.path("Research")
+	m.write("Research/empty", "", 0o444)
+	m.write("Research/.bashrc", "", 0o644)
+	m.write("Research/.mcp.json", "{}", 0o444)
+	m.write("Research/.git", "", 0o444)
+	for _, f := range m.run() {
+		if f.ID == "placeholder-left" {
+			t.Errorf("%+v", f.Finding)
+		}
+	}
+}
+
 // TestFindingsAreDocumented holds every identifier of a finding against its
 // description.
 func TestFindingsAreDocumented(t *testing.T) {
@@ -229,7 +269,7 @@ func TestFindingsAreDocumented(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ids := regexp.MustCompile(`\.(?:find|add|refuse)\("([a-z-]+)"|finding: "([a-z-]+)"|deny\("([a-z-]+)"`)
+	ids := regexp.MustCompile(`\.(?:find|add|refuse)\("([a-z-]+)"|finding: "([a-z-]+)"|deny\("([a-z-]+)"|ID: "([a-z-]+)"`)
 	n := 0
 	for _, file := range []string{"doctor.go", "../audit/audit.go", "../verify/verify.go"} {
 		source, err := os.ReadFile(file)
@@ -238,7 +278,7 @@ func TestFindingsAreDocumented(t *testing.T) {
 		}
 		for _, m := range ids.FindAllStringSubmatch(string(source), -1) {
 			n++
-			if id := m[1] + m[2] + m[3]; !strings.Contains(string(doc), "`"+id+"`") {
+			if id := m[1] + m[2] + m[3] + m[4]; !strings.Contains(string(doc), "`"+id+"`") {
 				t.Errorf("%s: %q is not documented", file, id)
 			}
 		}

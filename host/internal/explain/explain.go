@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
-	"strings"
 	"text/tabwriter"
 
 	"github.com/research-harness/harness/host/internal/access"
@@ -15,6 +14,13 @@ import (
 	"github.com/research-harness/harness/host/internal/paths"
 	"github.com/research-harness/harness/host/internal/problem"
 	"github.com/research-harness/harness/host/internal/srt"
+)
+
+// The operations that can be asked about.
+const (
+	Read  = "read"
+	Write = "write"
+	Host  = "host"
 )
 
 // Entry is an entry of a policy with where it came from. Source is empty, and
@@ -32,7 +38,7 @@ type Entry struct {
 // Answer is the answer to one question.
 type Answer struct {
 	Frontend  string  `json:"frontend"`
-	Operation string  `json:"operation"` // "read", "write" or "host"
+	Operation string  `json:"operation"` // [Read], [Write] or [Host]
 	Target    string  `json:"target"`
 	Allowed   bool    `json:"allowed"`
 	Entry             // what decided
@@ -48,17 +54,8 @@ type Policy struct {
 	Entries  []Entry `json:"entries"`
 }
 
-// World is what an answer depends on beside the policy.
-type World struct {
-	OS, Home string
-	// Dir is the directory where the session would start, or empty.
-	Dir string
-	// Profile is the profile to change.
-	Profile string
-}
-
-// Ask answers one question about p. The target of a read or a write is an
-// absolute path, that of "host" a host with an optional port.
+// Ask answers one question about p. The target is what [Target] makes of the
+// user's words.
 func Ask(w World, p *srt.Policy, operation, target string) (*Answer, error) {
 	m := access.New(p, w.OS, w.Home)
 	if w.Dir != "" && m.Read(w.Dir).Allowed {
@@ -67,16 +64,19 @@ func Ask(w World, p *srt.Policy, operation, target string) (*Answer, error) {
 	a := &Answer{Frontend: p.Frontend, Operation: operation, Target: target, Also: []Entry{}}
 	var v access.Verdict
 	switch operation {
-	case "read":
+	case Read:
 		v = m.Read(target)
-	case "write":
+	case Write:
 		v = m.Write(target)
-	case "host":
+	case Host:
 		v = m.Host(target)
 	default:
-		return nil, problem.New("", operation, "is none of read, write and host")
+		return nil, unknown(operation)
 	}
 	a.Allowed, a.Reason = v.Allowed, v.Reason
+	if operation == Write && v.Allowed && (access.GuardedByName(target) || access.GuardedByName(filepath.Dir(target))) {
+		a.Reason += "; srt denies that name to a session that starts beside it or directly above"
+	}
 	a.Entry = newEntry(access.Touch{Rule: v.Rule, Entry: v.Entry})
 	for _, t := range v.Touches {
 		a.Also = append(a.Also, newEntry(t))
@@ -93,88 +93,6 @@ func newEntry(t access.Touch) Entry {
 // where is the source of an entry for people.
 func (e Entry) where() string {
 	return origin.Origin{Source: e.Source, Line: e.Line, Element: e.Element}.String()
-}
-
-// change is what turns the answer.
-func (w World) change(p *srt.Policy, operation, target string, v access.Verdict) string {
-	short := paths.Tilde(w.Home, target)
-	add := func(key, file string) string { return fmt.Sprintf("add %q to %s", short, key+" "+file) }
-	inTemplate := "of settings/settings.proposal.json" + inSourceDir
-	switch {
-	case strings.HasPrefix(v.Reason, "srt does not start"):
-		return w.remove(v.Entry)
-	case operation == "host" && v.Allowed:
-		return add("[network] deny in", w.Profile)
-	case operation == "host" && v.Rule == access.DeniedDomains:
-		return w.remove(v.Entry)
-	case operation == "host":
-		return add("[network] allow in", w.Profile)
-	case v.Allowed && operation == "write" && v.Rule == access.Default:
-		return "nothing can: every session has it"
-	case v.Allowed && operation == "write":
-		return add("sandbox.filesystem.denyWrite", inTemplate) + ", or " + w.remove(v.Entry)
-	case v.Allowed && v.Rule == access.Default:
-		return add("sandbox.filesystem.denyRead", inTemplate)
-	case v.Allowed, v.Rule == access.DenyWrite:
-		return w.remove(v.Entry)
-	case v.Rule == access.AllowRead:
-		return w.remove(v.Entry) + ", and name in its place the paths below it that are to be read"
-	case v.Rule == access.DenyRead && v.Entry.Text != w.Home:
-		return w.remove(v.Entry)
-	case operation == "read" && v.Rule == access.Default:
-		return "nothing can: the session has its own"
-	case operation == "read" && holdsWritePath(p, target):
-		return fmt.Sprintf("add what is to be read below %q to [read] allow in sandbox/policy.toml%s", short, inSourceDir)
-	case operation == "read":
-		return add("[read] allow in", "sandbox/policy.toml"+inSourceDir)
-	}
-	for _, t := range v.Touches {
-		switch {
-		case t.Rule == access.AllowWrite && t.Inert != "":
-			return fmt.Sprintf("see to %q (%s): %s", paths.Tilde(w.Home, t.Entry.Text), t.Entry.Origin, t.Inert)
-		case t.Rule == access.DenyWrite:
-			return w.remove(t.Entry) + ", and add a directory above it to [setup] workspaces in " + w.Profile
-		}
-	}
-	if !paths.Below(filepath.Dir(target), w.Home) {
-		return "move it into a workspace: what holds it cannot be one"
-	}
-	return fmt.Sprintf("add %q to [setup] workspaces in %s", paths.Tilde(w.Home, filepath.Dir(target)), w.Profile)
-}
-
-const inSourceDir = " in a source directory"
-
-// remove says how to take an entry out of the policy.
-func (w World) remove(v origin.Value) string {
-	text := paths.Tilde(w.Home, v.Text)
-	at := v.Origin
-	switch {
-	case at.Source == "srt":
-		return "nothing can: srt adds this by itself"
-	case at.Source == "default":
-		return fmt.Sprintf("set [setup] workspaces in %s without %q", w.Profile, text)
-	case at.Source == "toolchain":
-		return fmt.Sprintf("set [sandbox] toolchain_caches = false in %s", w.Profile)
-	case at.Source == "TMPDIR":
-		return "set TMPDIR to another directory"
-	case strings.HasPrefix(at.Source, "plugin "):
-		name := strings.TrimPrefix(at.Source, "plugin ")
-		return fmt.Sprintf("give [frontend.%s] in sandbox/policy.toml%s without %q", name, inSourceDir, text)
-	case !filepath.IsAbs(at.Source):
-		return fmt.Sprintf("remove %q from %s%s", text, at, inSourceDir)
-	}
-	return fmt.Sprintf("remove %q from %s", text, at)
-}
-
-// holdsWritePath tells whether a write path lies below dir, which an entry to
-// read dir would make read-only on Linux.
-func holdsWritePath(p *srt.Policy, dir string) bool {
-	for _, w := range p.AllowWrite {
-		if paths.Below(w.Text, dir) {
-			return true
-		}
-	}
-	return false
 }
 
 // Of lists every entry of p.
@@ -203,28 +121,31 @@ func Of(w World, p *srt.Policy) *Policy {
 
 // Print writes an answer for people.
 func (a *Answer) Print(out io.Writer, home string) {
+	say := func(format string, args ...any) {
+		fmt.Fprintln(out, problem.OneLine(fmt.Sprintf(format, args...)))
+	}
 	verb := map[bool]string{true: "can", false: "cannot"}[a.Allowed]
 	what := a.Operation + " " + paths.Tilde(home, a.Target)
-	if a.Operation == "host" {
+	if a.Operation == Host {
 		what = "reach " + a.Target
 	}
-	fmt.Fprintf(out, "%s %s %s: %s\n", a.Frontend, verb, what, a.Reason)
-	print := func(label string, e Entry) {
-		line := fmt.Sprintf("%s %q from %s", e.Rule, paths.Tilde(home, e.Entry), e.where())
+	say("%s %s %s: %s", a.Frontend, verb, what, a.Reason)
+	entry := func(label string, e Entry) {
+		does := ""
 		if e.Inert != "" {
-			line += ", which does nothing: " + e.Inert
+			does = ", which does nothing: " + e.Inert
 		}
-		fmt.Fprintf(out, "  %-9s%s\n", label, line)
+		say("  %-9s%s %q from %s%s", label, e.Rule, paths.Tilde(home, e.Entry), e.where(), does)
 	}
 	if a.Rule == access.Default {
-		fmt.Fprintf(out, "  %-9sno entry of the policy\n", "decided")
+		say("  %-9sno entry of the policy", "decided")
 	} else {
-		print("decided", a.Entry)
+		entry("decided", a.Entry)
 	}
 	for _, e := range a.Also {
-		print("also", e)
+		entry("also", e)
 	}
-	fmt.Fprintf(out, "  %-9s%s\n", "to turn", a.Change)
+	say("  %-9s%s", "to turn", a.Change)
 }
 
 // Print writes a policy for people: each list, each entry, each source.
@@ -243,17 +164,7 @@ func (p *Policy) Print(out io.Writer, home string) error {
 		if e.Inert != "" {
 			where += "; does nothing: " + e.Inert
 		}
-		fmt.Fprintf(tw, "  %s\t%s\n", paths.Tilde(home, e.Entry), where)
+		fmt.Fprintf(tw, "  %s\t%s\n", problem.OneLine(paths.Tilde(home, e.Entry)), problem.OneLine(where))
 	}
 	return tw.Flush()
-}
-
-// Target is a path as the user typed it made absolute: "~" is home, and a
-// relative path starts at dir.
-func Target(home, dir, text string) string {
-	p := paths.Expand(home, text)
-	if !filepath.IsAbs(p) {
-		p = filepath.Join(dir, p)
-	}
-	return p
 }

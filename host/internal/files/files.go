@@ -9,11 +9,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
+	"strings"
+	"syscall"
 
 	"github.com/google/renameio/v2"
-
-	"github.com/research-harness/harness/host/internal/problem"
 )
 
 // Disk changes files. The zero value is ready for use.
@@ -26,24 +25,10 @@ type Disk struct {
 func (d Disk) step(name, path string, do func() error) error {
 	if d.Before != nil {
 		if err := d.Before(name, path); err != nil {
-			return failed(path, err)
+			return Problem(path, err)
 		}
 	}
-	return failed(path, do())
-}
-
-// failed says what went wrong with path, once.
-func failed(path string, err error) error {
-	if err == nil {
-		return nil
-	}
-	cause := err
-	if pe, ok := errors.AsType[*fs.PathError](err); ok {
-		cause = pe.Err
-	} else if le, ok := errors.AsType[*os.LinkError](err); ok {
-		cause = le.Err
-	}
-	return problem.New(path, "", "%w", cause)
+	return Problem(path, do())
 }
 
 // Replace puts data at path with exactly mode, whatever the umask. The parent
@@ -67,7 +52,7 @@ func (d Disk) Replace(path string, data []byte, mode fs.FileMode) error {
 
 // CreateDir makes path and what is missing above it, each with mode.
 func (d Disk) CreateDir(path string, mode fs.FileMode) error {
-	if info, err := os.Stat(path); err == nil && info.IsDir() {
+	if isDir(path) {
 		return nil
 	}
 	if parent := filepath.Dir(path); parent != path {
@@ -76,8 +61,8 @@ func (d Disk) CreateDir(path string, mode fs.FileMode) error {
 		}
 	}
 	err := d.step("mkdir", path, func() error { return os.Mkdir(path, mode) })
-	if errors.Is(err, fs.ErrExist) {
-		return nil
+	if errors.Is(err, fs.ErrExist) && isDir(path) {
+		return nil // another made it just now
 	}
 	if err != nil {
 		return err
@@ -85,25 +70,43 @@ func (d Disk) CreateDir(path string, mode fs.FileMode) error {
 	return d.step("chmod", path, func() error { return os.Chmod(path, mode) })
 }
 
+func isDir(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}
+
 // Chmod sets the mode of a file.
 func (d Disk) Chmod(path string, mode fs.FileMode) error {
 	return d.step("chmod", path, func() error { return os.Chmod(path, mode) })
 }
 
-// Remove removes a file or an empty directory. One that is gone already is no
-// error.
+// Remove removes a file. One that is gone already is no error.
 func (d Disk) Remove(path string) error {
-	err := d.step("remove", path, func() error { return os.Remove(path) })
+	return d.step("remove", path, func() error { return unlessGone(os.Remove(path)) })
+}
+
+// RemoveDir removes a directory that is empty, and reports whether it did.
+func (d Disk) RemoveDir(path string) (removed bool, err error) {
+	err = d.step("remove", path, func() error {
+		err := syscall.Rmdir(path)
+		removed = err == nil
+		if errors.Is(err, syscall.ENOTEMPTY) {
+			return nil
+		}
+		return unlessGone(err)
+	})
+	return removed, err
+}
+
+func unlessGone(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	return err
 }
 
-// leftover matches the temporary files that Replace leaves when it is killed.
-var leftover = regexp.MustCompile(`^\.(.+?)\d+$`)
-
-// Sweep removes what a killed Replace of one of paths left beside it.
+// Sweep removes what a killed Replace of one of paths left beside it: a file
+// of the same name between a dot and a number.
 func (d Disk) Sweep(paths []string) error {
 	names := map[string]map[string]bool{}
 	for _, p := range paths {
@@ -119,8 +122,8 @@ func (d Disk) Sweep(paths []string) error {
 			continue // nothing can have been left in it
 		}
 		for _, e := range entries {
-			m := leftover.FindStringSubmatch(e.Name())
-			if m == nil || !bases[m[1]] || !e.Type().IsRegular() {
+			base, hidden := strings.CutPrefix(strings.TrimRight(e.Name(), "0123456789"), ".")
+			if !hidden || !bases[base] || e.Name() == "."+base || !e.Type().IsRegular() {
 				continue
 			}
 			if err := d.Remove(filepath.Join(dir, e.Name())); err != nil {

@@ -5,10 +5,9 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 	"time"
-
-	"github.com/spf13/pflag"
 
 	"github.com/research-harness/harness/host/internal/exit"
 	"github.com/research-harness/harness/host/internal/origin"
@@ -26,32 +25,43 @@ type ExecOptions struct {
 	Timeout time.Duration
 }
 
-// Flags defines the options as flags.
-func (o *ExecOptions) Flags(f *pflag.FlagSet) {
-	f.SetInterspersed(false)
-	f.BoolVar(&o.JSON, "json", false, "capture the output and print the result as JSON")
-	f.DurationVar(&o.Timeout, "timeout", 0, "end the command after this time, such as 90s or 10m")
-	o.ScopeOptions.Flags(f)
-}
-
 // ScopeOptions say which scope.
 type ScopeOptions struct{ Workspace, Source, Profile string }
 
-// Flags defines the options as flags.
-func (o *ScopeOptions) Flags(f *pflag.FlagSet) {
-	f.StringVar(&o.Workspace, "workspace", "", "directory that the command may write (default: the current one)")
-	f.StringVar(&o.Source, "source", "", "directory of sources that replace the embedded ones (RESEARCH_HARNESS_SOURCE)")
-	f.StringVar(&o.Profile, "profile", "", "profile to use (RESEARCH_HARNESS_PROFILE, ~/.config/research-harness/profile.toml)")
-}
-
-// parseExec reads the arguments of exec. Where they ask for help or are wrong,
-// ok is false, and the host proper knows what to say.
+// parseExec reads the arguments of exec as the host proper does, whose library
+// takes as long to load as all of this. Where they ask for help, are wrong or
+// are spelled in a rarer way, ok is false, and the host reads them.
 func parseExec(args []string) (o ExecOptions, command []string, ok bool) {
-	f := pflag.NewFlagSet("exec", pflag.ContinueOnError)
-	f.Usage = func() {}
-	o.Flags(f)
-	err := f.Parse(args)
-	return o, f.Args(), err == nil && f.NArg() > 0
+	values := map[string]*string{"--workspace": &o.Workspace, "--source": &o.Source, "--profile": &o.Profile}
+	for len(args) > 0 {
+		arg, rest := args[0], args[1:]
+		if arg == "--" {
+			return o, rest, len(rest) > 0
+		}
+		if !strings.HasPrefix(arg, "-") {
+			return o, args, true
+		}
+		if arg == "--json" {
+			o.JSON, args = true, rest
+			continue
+		}
+		flag, value, glued := strings.Cut(arg, "=")
+		if !glued {
+			if len(rest) == 0 {
+				return o, nil, false
+			}
+			value, rest = rest[0], rest[1:]
+		}
+		if into := values[flag]; into != nil {
+			*into = value
+		} else if d, err := time.ParseDuration(value); flag == "--timeout" && err == nil {
+			o.Timeout = d
+		} else {
+			return o, nil, false
+		}
+		args = rest
+	}
+	return o, nil, false
 }
 
 // Exec runs one command in the workspace scope.
@@ -69,6 +79,9 @@ func Exec(s *system.System, o ExecOptions, command []string) error {
 	out, err := sc.Run(s, command, o.Timeout)
 	if err != nil {
 		return err
+	}
+	if out.TimedOut {
+		fmt.Fprintf(s.Stderr, "harness: timed out after %v, and the command and all that it started was ended\n", o.Timeout)
 	}
 	if out.Signal != 0 { // what sent it to us is to see that it worked
 		signal.Reset(out.Signal)

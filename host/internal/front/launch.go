@@ -13,8 +13,9 @@ import (
 
 // launchMain is "harness launch", which agentbox execs. Its messages begin
 // "agentbox: " and are one line each. Where a session starts it does not
-// return: the process becomes the sandbox runtime.
-func launchMain(s *system.System, args []string) int {
+// return: the process becomes the sandbox runtime. Each of change is done to
+// the start before that.
+func launchMain(s *system.System, args []string, change ...func(*launch.Start)) int {
 	if len(args) > 0 && (args[0] == "-h" || args[0] == "--help") {
 		fmt.Fprint(s.Stdout, launch.Usage(s))
 		return 0
@@ -27,6 +28,9 @@ func launchMain(s *system.System, args []string) int {
 	}
 	if start.Warning != "" {
 		say(start.Warning)
+	}
+	for _, c := range change {
+		c(start)
 	}
 	warden.Start(s)
 	say(start.Exec())

@@ -6,14 +6,18 @@ import (
 	"io"
 
 	"github.com/aymanbagabas/go-udiff"
+
+	"github.com/research-harness/harness/host/internal/problem"
 )
 
-// writeDiff prints the plan as one unified diff. What a diff cannot show, a
-// directory, a mode, or bytes that are no text, stands as a line of its own
-// above or in place of a hunk, in the words of git's extended headers.
+// writeDiff prints the plan as one unified diff. A directory and what is removed
+// whole stand as a line of their own. So does what a diff cannot show, a mode
+// or bytes that are no text, above or in place of a hunk, in the words of git's
+// extended headers.
 func (p *plan) writeDiff(w io.Writer) {
 	for _, c := range p.changes {
 		if !c.quiet {
+			c.path = p.on(c.path)
 			c.writeDiff(w)
 		}
 	}
@@ -22,12 +26,9 @@ func (p *plan) writeDiff(w io.Writer) {
 func (c change) writeDiff(w io.Writer) {
 	oldName, newName := c.path, c.path
 	switch {
-	case c.dir:
-		fmt.Fprintln(w, c)
+	case c.dir, c.remove:
+		fmt.Fprintln(w, problem.OneLine(c.String()))
 		return
-	case c.remove:
-		newName = "/dev/null"
-		fmt.Fprintf(w, "deleted file mode %04o\n", c.oldMode)
 	case !c.existed:
 		oldName = "/dev/null"
 		fmt.Fprintf(w, "new file mode %04o\n", c.mode)
@@ -39,7 +40,7 @@ func (c change) writeDiff(w io.Writer) {
 		return
 	}
 	diff := udiff.Unified(oldName, newName, string(c.old), string(c.data))
-	if diff == "" { // an empty file that comes or goes, or a mode alone
+	if diff == "" { // an empty file, or a mode alone
 		diff = fmt.Sprintf("--- %s\n+++ %s\n", oldName, newName)
 	}
 	fmt.Fprint(w, diff)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"maps"
 	"os"
@@ -70,7 +71,7 @@ func world(t *testing.T, profile string) (*system.System, *bytes.Buffer, func() 
 	}
 }
 
-// snapshot is every file below dir with its bytes.
+// snapshot is every file below dir with its bytes, of a huge one the size.
 func snapshot(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	tree := map[string]string{}
@@ -83,7 +84,10 @@ func snapshot(t *testing.T, dir string) map[string]string {
 			return err
 		}
 		tree[path] = info.Mode().String()
-		if d.Type().IsRegular() {
+		switch {
+		case info.Size() > 1<<20:
+			tree[path] += fmt.Sprint(" ", info.Size())
+		case d.Type().IsRegular():
 			data, err := os.ReadFile(path)
 			tree[path] += " " + string(data)
 			return err
@@ -138,6 +142,7 @@ func TestEveryFaultOfAnInstall(t *testing.T) {
 		"disk full": syscall.ENOSPC, "crash": errCrash,
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			for step := 0; ; step++ {
 				s, _, set := world(t, "")
 				home := set().Home

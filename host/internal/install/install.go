@@ -5,6 +5,8 @@
 package install
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +15,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/research-harness/harness/host/internal/audit"
 	"github.com/research-harness/harness/host/internal/files"
@@ -35,6 +38,10 @@ import (
 type Options struct {
 	Apply bool
 	Disk  files.Disk
+	// Root is the real path of the tree to install into, as for an image or
+	// another machine, or empty. The files say what holds once the tree is that
+	// machine's root, and nothing but the tree is looked at.
+	Root string
 }
 
 // Run installs set for the user of s. Without Apply it prints the difference
@@ -42,7 +49,7 @@ type Options struct {
 // changes and says on standard error what it did. On an error while applying
 // each file is whole, old or new, and another run completes the work.
 func Run(ctx context.Context, s *system.System, set *render.Set, o Options) (changed bool, err error) {
-	in := &installer{sys: s, set: set, at: layout.Layout{Home: set.Home}}
+	in := &installer{sys: s, set: set, root: o.Root, at: layout.Layout{Home: set.Home}}
 	if err := in.prepare(ctx); err != nil {
 		return false, err
 	}
@@ -58,30 +65,30 @@ func Run(ctx context.Context, s *system.System, set *render.Set, o Options) (cha
 		if p.mergeChanges {
 			fmt.Fprintln(s.Stderr, restartLine)
 		}
-		return len(p.changes) > 0, nil
+		return len(p.changes) > 0, in.tellTempDir(p)
 	}
 	if len(p.changes) == 0 {
 		fmt.Fprintln(s.Stderr, "harness: nothing to change")
 		return false, nil
 	}
-	for _, c := range p.created {
-		if c.dir && paths.AtOrBelow(in.at.Config(), c.path) {
-			in.locked = append(in.locked, c)
-		}
-	}
-	release, err := lock.Acquire(ctx, o.Disk, in.at)
+	l, err := lock.Acquire(ctx, o.Disk, layout.Layout{Home: o.Root + set.Home})
 	if err != nil {
 		return false, err
 	}
-	defer release()
+	defer l.Release()
+	for _, dir := range l.Made {
+		in.locked = append(in.locked, created{path: strings.TrimPrefix(dir, o.Root), dir: true})
+	}
 	// What another install has done since counts.
 	if p, err = in.plan(); err != nil {
 		return false, err
 	}
-	if err := o.Disk.Sweep(p.written); err != nil {
+	if err := o.Disk.Sweep(p.paths()); err != nil {
 		return false, err
 	}
-	err = p.apply(o.Disk, func(c change) { tell(s, set.Home, c) })
+	done := &teller{sys: s, home: set.Home}
+	err = p.apply(o.Disk, done.note)
+	done.tell()
 	if err == nil && p.mergeChanges {
 		fmt.Fprintln(s.Stderr, restartLine)
 	}
@@ -90,11 +97,50 @@ func Run(ctx context.Context, s *system.System, set *render.Set, o Options) (cha
 
 const restartLine = "harness: restart Claude Code to use its new settings"
 
+// tellTempDir says so where a plan changes nothing but the temporary directory:
+// that differs from one terminal to the next on some systems.
+func (in *installer) tellTempDir(p *plan) error {
+	now := in.tempDir()
+	if now == p.oldTempDir {
+		return nil
+	}
+	before := in.set.WithTempDir(p.oldTempDir)
+	same := map[string][]byte{}
+	for _, f := range in.set.Chosen {
+		policy, err := before.Policy(f.Name)
+		if err != nil {
+			return err
+		}
+		same[in.at.Settings(f.Name)] = policy.Settings().Encode()
+	}
+	for _, c := range p.changes {
+		if old, ok := same[c.path]; !c.quiet && (!ok || !bytes.Equal(c.old, old)) {
+			return nil
+		}
+	}
+	fmt.Fprintf(in.sys.Stderr, "harness: only TMPDIR differs (%s, at install %s); sessions that may not write it keep temporary files in /tmp\n",
+		problem.OneLine(cmp.Or(now, "none")), problem.OneLine(cmp.Or(p.oldTempDir, "none")))
+	return nil
+}
+
+// tempDir is the temporary directory of which the policies have an entry.
+func (in *installer) tempDir() string {
+	for _, p := range in.policies {
+		for _, w := range p.AllowWrite {
+			if w.Origin.Source == "TMPDIR" {
+				return w.Text
+			}
+		}
+	}
+	return ""
+}
+
 // installer computes the plan of one install.
 type installer struct {
 	sys      *system.System
 	set      *render.Set
-	at       layout.Layout
+	root     string
+	at       layout.Layout // without the root
 	policies []*srt.Policy // of the chosen frontends, in their order
 	programs []*launch.Program
 	warnings []string
@@ -119,7 +165,7 @@ func (in *installer) prepare(ctx context.Context) error {
 		in.policies = append(in.policies, p)
 		in.programs = append(in.programs, in.program(ctx, f))
 	}
-	if in.set.Profile.ToolchainCaches {
+	if in.set.Profile.ToolchainCaches && in.root == "" {
 		for _, l := range toolchain.Links(in.sys, in.set.Home) {
 			in.warn("%s is a symbolic link to %s, which srt does not follow, so builds in a session find no cache there; "+
 				"replace the link by the directory, or set the tool's cache variable to %s", paths.Tilde(in.set.Home, l.Name), l.Target, l.Target)
@@ -132,7 +178,7 @@ func (in *installer) prepare(ctx context.Context) error {
 // depends on it. What an earlier install or start found is used while the
 // file is the same.
 func (in *installer) program(ctx context.Context, f render.Frontend) *launch.Program {
-	if !slices.ContainsFunc(f.Args, func(a sdk.Arg) bool { return a.Versions != "" }) {
+	if in.root != "" || !slices.ContainsFunc(f.Args, func(a sdk.Arg) bool { return a.Versions != "" }) {
 		return nil
 	}
 	return launch.FindProgram(ctx, in.sys, in.at.Launch(f.Command), f.Command)
@@ -140,12 +186,13 @@ func (in *installer) program(ctx context.Context, f render.Frontend) *launch.Pro
 
 // plan compares what should be with the disk.
 func (in *installer) plan() (*plan, error) {
-	p := &plan{created: slices.Clone(in.locked)}
-	old, err := readManifest(in.at.Manifest())
+	p := &plan{created: slices.Clone(in.locked), root: in.root}
+	old, err := readManifest(p.on(in.at.Manifest()))
 	if err != nil {
 		return nil, err
 	}
-	next := &manifest{Version: manifestVersion, Files: map[string]string{}, Created: old.Created}
+	p.oldTempDir = old.TempDir
+	next := &manifest{Version: manifestVersion, Files: map[string]string{}, Created: map[string]string{}, TempDir: in.tempDir()}
 
 	steps := []func(*plan) error{in.binaries, in.createPaths, in.settings, in.launcher}
 	for _, step := range steps {
@@ -159,7 +206,10 @@ func (in *installer) plan() (*plan, error) {
 	if err := in.removeOld(p, old); err != nil {
 		return nil, err
 	}
-	return p, in.record(p, old, next)
+	if err := in.record(p, old, next); err != nil {
+		return nil, err
+	}
+	return p, p.inside()
 }
 
 // binaries plans a copy of the harness, its host and the bundled plugins where
@@ -171,15 +221,15 @@ func (in *installer) binaries(p *plan) error {
 			from[filepath.Join(in.at.Plugins(), filepath.Base(f.Plugin.File))] = f.Plugin.File
 		}
 	}
-	inPlace := in.sys.Exe == "" || in.sys.Exe == paths.Real(in.at.Harness()) || len(in.set.Chosen) == 0
+	inPlace := in.sys.Exe == "" || in.root == "" && in.sys.Exe == paths.Real(in.at.Harness()) || len(in.set.Chosen) == 0
 	for _, to := range slices.Sorted(maps.Keys(from)) {
 		if inPlace {
 			in.keep(p, to)
 			continue
 		}
-		data, err := os.ReadFile(from[to])
+		data, err := files.ReadProgram(from[to])
 		if err != nil {
-			return unreadable(from[to], err)
+			return err
 		}
 		if err := p.file(to, 0o755, data); err != nil {
 			return err
@@ -190,7 +240,7 @@ func (in *installer) binaries(p *plan) error {
 
 // keep records a file that an earlier install put there.
 func (in *installer) keep(p *plan, path string) {
-	if _, err := os.Lstat(path); err == nil {
+	if exists(p.on(path)) {
 		p.kept = append(p.kept, path)
 	}
 }
@@ -222,13 +272,13 @@ func (in *installer) createPaths(p *plan) error {
 			declared[paths.Expand(in.set.Home, path.Path)] = path
 		}
 	}
-	for i, f := range in.set.Chosen {
+	for i := range in.set.Chosen {
 		for _, deny := range in.deniedBelowAllowed(in.policies[i]) {
 			path, ok := declared[deny.Text]
 			if !ok {
-				if _, err := os.Lstat(deny.Text); errors.Is(err, fs.ErrNotExist) && !p.creates(deny.Text) {
-					in.warn("%s: %s is write-denied and missing, so a session leaves an empty file there while it runs (%s)",
-						f.Name, paths.Tilde(in.set.Home, deny.Text), deny.Origin)
+				if _, err := os.Lstat(p.on(deny.Text)); errors.Is(err, fs.ErrNotExist) && !p.creates(deny.Text) {
+					in.warn("%s is write-denied and missing, so a session leaves an empty file there while it runs (%s)",
+						paths.Tilde(in.set.Home, deny.Text), deny.Origin)
 				}
 				continue
 			}
@@ -319,7 +369,7 @@ func (in *installer) spec(f render.Frontend, program *launch.Program) launch.Spe
 	}
 	for _, name := range f.Env {
 		spec.Env[name] = nil
-		if v, ok := in.sys.LookupEnv(name); ok {
+		if v, ok := in.sys.Choice(name); ok {
 			spec.Env[name] = &v
 		}
 	}
@@ -336,7 +386,7 @@ func (in *installer) mergeSettings(p *plan, old, next *manifest) error {
 			continue
 		}
 		name := paths.Expand(in.set.Home, f.SettingsFile)
-		t, err := readThrough(name)
+		t, err := p.readThrough(name)
 		if err != nil {
 			return err
 		}
@@ -351,7 +401,9 @@ func (in *installer) mergeSettings(p *plan, old, next *manifest) error {
 			next.Merged = map[string]merge.Record{}
 		}
 		next.Merged[name] = rec
-		p.merge(t, merged)
+		if err := p.merge(t, merged); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -407,9 +459,9 @@ func (in *installer) record(p *plan, old, next *manifest) error {
 		}
 		sum, ok := old.Files[path]
 		if !ok && slices.Contains(p.written, path) {
-			data, err := os.ReadFile(path)
+			data, err := files.ReadProgram(p.on(path))
 			if err != nil {
-				return unreadable(path, err)
+				return err
 			}
 			sum, ok = files.Digest(data), true
 		}
@@ -417,12 +469,16 @@ func (in *installer) record(p *plan, old, next *manifest) error {
 			next.Files[path] = sum
 		}
 	}
-	for _, c := range p.created {
-		e := createdEntry{Path: c.path, What: "dir"}
-		if !c.dir {
-			e.What = files.Digest(c.data)
+	for path, what := range old.Created {
+		if exists(p.on(path)) {
+			next.Created[path] = what
 		}
-		next.Created = append(next.Created, e)
+	}
+	for _, c := range p.created {
+		next.Created[c.path] = "dir"
+		if !c.dir {
+			next.Created[c.path] = files.Digest(c.data)
+		}
 	}
 	if len(next.Files)+len(next.Created)+len(next.Merged) == 0 {
 		return p.absent(in.at.Manifest())

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/research-harness/harness/host/internal/files"
 	"github.com/research-harness/harness/host/internal/paths"
@@ -27,7 +28,7 @@ type change struct {
 	dir    bool
 	remove bool
 
-	old     []byte // the bytes before
+	old     []byte // the bytes before, of a file that is shown
 	oldMode fs.FileMode
 	existed bool
 
@@ -42,8 +43,38 @@ type plan struct {
 	kept    []string // files of an earlier install that stay as they are
 	created []created
 
-	last         []string // directories to remove after the rest, where empty
+	last         []string // directories to remove with the lock, where empty
 	mergeChanges bool     // a frontend's own settings change
+	oldTempDir   string   // what the earlier install allowed
+
+	root string // of the tree that all paths are in, empty for the machine's own
+}
+
+// on is where a path of the plan lies on this machine.
+func (p *plan) on(path string) string { return p.root + path }
+
+// inside refuses a plan of which a symbolic link leads out of the root.
+func (p *plan) inside() error {
+	for _, c := range p.changes {
+		dir := filepath.Dir(p.on(c.path))
+		if real := paths.Real(dir); p.root != "" && !paths.AtOrBelow(real, p.root) {
+			return problem.New(p.on(c.path), "", "lies in %s, which is outside of %s", real, p.root).
+				WithHint("replace the symbolic link on the way by a relative one")
+		}
+	}
+	return nil
+}
+
+// paths are the files that the plan is about.
+func (p *plan) paths() []string {
+	all := slices.Clone(p.written)
+	for _, c := range p.changes {
+		all = append(all, c.path)
+	}
+	for i, path := range all {
+		all[i] = p.on(path)
+	}
+	return all
 }
 
 // created is a path that install makes where it is missing and that belongs
@@ -58,27 +89,19 @@ type created struct {
 // that is no regular file is refused, not followed.
 func (p *plan) file(path string, mode fs.FileMode, data []byte) error {
 	p.written = append(p.written, path)
-	c := change{path: path, mode: mode, data: data}
-	info, err := os.Lstat(path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		if err := p.parents(path, 0o755); err != nil {
-			return err
-		}
-		c.write = true
+	c := change{path: path, mode: mode, data: data, write: true}
+	info, err := regular(p.on(path))
+	if err != nil {
+		return err
+	}
+	if info == nil {
+		err := p.parents(path, 0o755)
 		p.changes = append(p.changes, c)
-		return nil
-	case err != nil:
-		return unreadable(path, err)
-	case info.Mode()&fs.ModeSymlink != 0:
-		return problem.New(path, "", "is a symbolic link, which install does not follow").
-			WithHint("mv %s %s.old", path, path)
-	case !info.Mode().IsRegular():
-		return problem.New(path, "", "is not a regular file").WithHint("mv %s %s.old", path, path)
+		return err
 	}
 	c.existed, c.oldMode = true, info.Mode().Perm()
-	if c.old, err = os.ReadFile(path); err != nil {
-		return unreadable(path, err)
+	if c.old, err = files.ReadProgram(p.on(path)); err != nil {
+		return err
 	}
 	c.write = !bytes.Equal(c.old, data)
 	if c.write || c.oldMode != mode {
@@ -87,21 +110,39 @@ func (p *plan) file(path string, mode fs.FileMode, data []byte) error {
 	return nil
 }
 
+// regular looks at a file that install writes or removes, nil where it is
+// missing. Anything else in its place, a link included, is refused.
+func regular(path string) (fs.FileInfo, error) {
+	info, err := os.Lstat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, nil
+	case err != nil:
+		return nil, files.Problem(path, err)
+	case info.Mode().IsRegular():
+		return info, nil
+	case info.Mode()&fs.ModeSymlink != 0:
+		err = problem.New(path, "", "is a symbolic link, which is not followed").WithHint("mv %s %s.old", path, path)
+	default:
+		err = problem.New(path, "", "is not a regular file").WithHint("mv %s %s.old", path, path)
+	}
+	return nil, err
+}
+
 // ensure plans that path exists, as a directory or as a file with data, and
 // leaves what is there alone. It is an error when path is of the other kind.
 func (p *plan) ensure(path string, dir bool, data []byte) error {
-	info, err := os.Stat(path)
+	info, err := os.Stat(p.on(path))
 	switch {
-	case err == nil && info.IsDir() != dir:
-		kind := map[bool]string{true: "a directory", false: "a file"}
-		return problem.New(path, "", "is %s and must be %s", kind[info.IsDir()], kind[dir]).
-			WithHint("mv %s %s.old", path, path)
-	case err == nil:
+	case err == nil && (dir && info.IsDir() || !dir && info.Mode().IsRegular()):
 		return nil
+	case err == nil:
+		kind := map[bool]string{true: "directory", false: "regular file"}
+		return problem.New(path, "", "is not a %s", kind[dir]).WithHint("mv %s %s.old", path, path)
 	case !errors.Is(err, fs.ErrNotExist):
-		return unreadable(path, err)
+		return files.Problem(path, err)
 	}
-	if target, err := os.Readlink(path); err == nil {
+	if target, err := os.Readlink(p.on(path)); err == nil {
 		return problem.New(path, "", "is a symbolic link to %s, which does not exist", target).
 			WithHint("rm %s", path)
 	}
@@ -123,16 +164,16 @@ func (p *plan) ensure(path string, dir bool, data []byte) error {
 // parents plans the directories above path that are missing.
 func (p *plan) parents(path string, mode fs.FileMode) error {
 	dir := filepath.Dir(path)
-	info, err := os.Stat(dir)
+	info, err := os.Stat(p.on(dir))
 	switch {
 	case err == nil && info.IsDir(), dir == path, p.creates(dir):
 		return nil
 	case err == nil:
 		return problem.New(dir, "", "is not a directory").WithHint("mv %s %s.old", dir, dir)
 	case !errors.Is(err, fs.ErrNotExist):
-		return unreadable(dir, err)
+		return files.Problem(dir, err)
 	}
-	if target, err := os.Readlink(dir); err == nil {
+	if target, err := os.Readlink(p.on(dir)); err == nil {
 		return problem.New(dir, "", "is a symbolic link to %s, which does not exist", target).WithHint("rm %s", dir)
 	}
 	if err := p.parents(dir, mode); err != nil {
@@ -171,22 +212,21 @@ type target struct {
 }
 
 // readThrough reads a file of the user's, which may be a link to one.
-func readThrough(name string) (target, error) {
-	t := target{path: paths.Real(name), mode: 0o600}
-	info, err := os.Stat(t.path)
+func (p *plan) readThrough(name string) (target, error) {
+	real := paths.Real(p.on(name))
+	t := target{path: strings.TrimPrefix(real, p.root), mode: 0o600}
+	info, err := os.Stat(real)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return t, nil
 	case err != nil:
-		return t, unreadable(name, err)
-	case !info.Mode().IsRegular():
+		return t, files.Problem(name, err)
+	case !info.Mode().IsRegular(): // said here, where the user knows the name
 		return t, problem.New(name, "", "is not a regular file").WithHint("mv %s %s.old", name, name)
 	}
 	t.existed, t.mode = true, info.Mode().Perm()
-	if t.data, err = os.ReadFile(t.path); err != nil {
-		return t, unreadable(name, err)
-	}
-	return t, nil
+	t.data, err = files.Read(real)
+	return t, err
 }
 
 // backupSuffix marks the copy of a settings file as it was before its last
@@ -194,41 +234,45 @@ func readThrough(name string) (target, error) {
 const backupSuffix = ".before-harness"
 
 // merge plans new bytes for a file of the user's, with a backup beside it.
-func (p *plan) merge(t target, data []byte) {
+func (p *plan) merge(t target, data []byte) error {
 	if t.existed && bytes.Equal(t.data, data) {
-		return
+		return nil
 	}
-	p.mergeChanges = true
+	p.mergeChanges = p.root == "" // nothing runs in another tree
 	if t.existed {
 		backup := t.path + backupSuffix
-		old, err := os.ReadFile(backup)
-		p.changes = append(p.changes, change{
-			path: backup, mode: t.mode, data: t.data, write: true,
-			old: old, oldMode: t.mode, existed: err == nil, quiet: true,
-		})
+		if _, err := regular(p.on(backup)); err != nil {
+			return err
+		}
+		p.changes = append(p.changes, change{path: backup, mode: t.mode, data: t.data, write: true, quiet: true})
 	}
-	p.changes = slices.DeleteFunc(p.changes, func(c change) bool { return c.path == t.path })
+	p.drop(t.path)
 	p.changes = append(p.changes, change{
 		path: t.path, mode: t.mode, data: data, write: true,
 		old: t.data, oldMode: t.mode, existed: t.existed,
 	})
+	return nil
+}
+
+// drop forgets what is planned for a path.
+func (p *plan) drop(path string) {
+	p.changes = slices.DeleteFunc(p.changes, func(c change) bool { return c.path == path })
 }
 
 // bracket plans the manifest: halfway before the other changes, final after
 // them, so that it agrees with the disk whenever the install is cut off.
 func (p *plan) bracket(path string, halfway, final []byte) error {
-	disk, err := os.ReadFile(path)
-	existed := err == nil
+	disk, err := files.Read(p.on(path))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return unreadable(path, err)
+		return err
 	}
 	if len(p.changes) == 0 {
 		halfway = final
 	}
 	step := func(data []byte) change {
-		return change{path: path, mode: 0o644, data: data, write: true, old: disk, oldMode: 0o644, existed: existed, quiet: true}
+		return change{path: path, mode: 0o644, data: data, write: true, quiet: true}
 	}
-	if !existed || !bytes.Equal(disk, halfway) {
+	if !bytes.Equal(disk, halfway) {
 		p.changes = slices.Insert(p.changes, 0, step(halfway))
 	}
 	if !bytes.Equal(halfway, final) {
@@ -239,55 +283,50 @@ func (p *plan) bracket(path string, halfway, final []byte) error {
 
 // absent plans that path, a file of the install, is gone.
 func (p *plan) absent(path string) error {
-	info, err := os.Lstat(path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil
-	case err != nil:
-		return unreadable(path, err)
-	case info.IsDir():
-		return problem.New(path, "", "is a directory where a file was installed").WithHint("rmdir %s", path)
+	info, err := regular(p.on(path))
+	p.drop(path)
+	if info != nil {
+		p.changes = append(p.changes, change{path: path, remove: true})
 	}
-	old, _ := os.ReadFile(path) // only for the diff
-	p.changes = append(p.changes, change{path: path, remove: true, old: old, oldMode: info.Mode().Perm(), existed: true})
-	return nil
-}
-
-func unreadable(path string, err error) error {
-	if pe, ok := errors.AsType[*fs.PathError](err); ok {
-		err = pe.Err
-	}
-	return problem.New(path, "", "%w", err)
+	return err
 }
 
 // apply makes the changes, in order.
 func (p *plan) apply(d files.Disk, done func(change)) error {
 	for _, c := range p.changes {
-		if err := c.apply(d); err != nil {
+		c.path = p.on(c.path)
+		did, err := c.apply(d)
+		if err != nil {
 			return err
 		}
-		done(c)
+		if did {
+			done(c)
+		}
 	}
 	return nil
 }
 
-func (c change) apply(d files.Disk) error {
+// apply makes the change. A directory that is in use since the plan was made
+// stays, and there is nothing to tell.
+func (c change) apply(d files.Disk) (did bool, err error) {
 	switch {
+	case c.dir && c.remove:
+		return d.RemoveDir(c.path)
 	case c.remove:
-		return d.Remove(c.path)
+		return true, d.Remove(c.path)
 	case c.dir:
-		return d.CreateDir(c.path, c.mode)
+		return true, d.CreateDir(c.path, c.mode)
 	case !c.write:
-		return d.Chmod(c.path, c.mode)
+		return true, d.Chmod(c.path, c.mode)
 	}
-	return d.Replace(c.path, c.data, c.mode)
+	return true, d.Replace(c.path, c.data, c.mode)
 }
 
 // tell says on standard error what a change has done.
-func tell(s *system.System, home string, c change) {
+func tell(s *system.System, home string, c change, more string) {
 	if !c.quiet {
 		c.path = paths.Tilde(home, c.path)
-		fmt.Fprintf(s.Stderr, "harness: %s\n", problem.OneLine(c.String()))
+		fmt.Fprintf(s.Stderr, "harness: %s\n", problem.OneLine(c.String()+more))
 	}
 }
 

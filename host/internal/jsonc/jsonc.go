@@ -46,6 +46,9 @@ func Parse(name string, data []byte) (*File, error) {
 	if !utf8.Valid(f.Data) {
 		return nil, problem.New(name, "", "is not UTF-8")
 	}
+	if line := f.tooDeep(); line > 0 {
+		return nil, origin.Origin{Source: name, Line: line}.Problem("is nested more than %d levels deep", maxDepth)
+	}
 	// The parser wants a line comment to end in a newline.
 	root, err := hujson.Parse(append(bytes.Clone(f.Data), '\n'))
 	if err != nil {
@@ -55,7 +58,38 @@ func Parse(name string, data []byte) (*File, error) {
 	if _, ok := root.Value.(*hujson.Object); !ok {
 		return nil, f.Problem(root, "", "must be an object: { … }")
 	}
-	return f, f.check(root, "", 0)
+	return f, f.check(root, "")
+}
+
+// tooDeep returns the line on which the nesting exceeds the limit, or 0. The
+// parser, which calls itself for each level, would run out of stack.
+func (f *File) tooDeep() (line int) {
+	depth := 0
+	for d, i := f.Data, 0; i < len(d); i++ {
+		switch d[i] {
+		case '"':
+			for i++; i < len(d) && d[i] != '"'; i++ {
+				if d[i] == '\\' {
+					i++
+				}
+			}
+		case '/':
+			end := "\n"
+			if bytes.HasPrefix(d[i:], []byte("/*")) {
+				end = "*/"
+			}
+			if _, after, ok := bytes.Cut(d[min(i+2, len(d)):], []byte(end)); ok {
+				i = len(d) - len(after) - 1
+			}
+		case '[', '{':
+			if depth++; depth > maxDepth {
+				return 1 + bytes.Count(d[:i], []byte{'\n'})
+			}
+		case ']', '}':
+			depth--
+		}
+	}
+	return 0
 }
 
 // position is where the parser says what it found.
@@ -73,11 +107,8 @@ func (f *File) syntax(err error) error {
 }
 
 // check finds a key that stands twice, whose meaning would depend on the
-// reader, and nesting without end.
-func (f *File) check(v hujson.Value, path string, depth int) error {
-	if depth > maxDepth {
-		return f.Problem(v, "", "is nested more than %d levels deep", maxDepth)
-	}
+// reader.
+func (f *File) check(v hujson.Value, path string) error {
 	switch n := v.Value.(type) {
 	case *hujson.Object:
 		seen := make(map[string]bool, len(n.Members))
@@ -87,13 +118,13 @@ func (f *File) check(v hujson.Value, path string, depth int) error {
 				return f.Problem(m.Name, Join(path, key), "stands twice")
 			}
 			seen[key] = true
-			if err := f.check(m.Value, Join(path, key), depth+1); err != nil {
+			if err := f.check(m.Value, Join(path, key)); err != nil {
 				return err
 			}
 		}
 	case *hujson.Array:
 		for i, e := range n.Elements {
-			if err := f.check(e, Index(path, i), depth+1); err != nil {
+			if err := f.check(e, Index(path, i)); err != nil {
 				return err
 			}
 		}

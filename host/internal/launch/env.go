@@ -68,9 +68,35 @@ func setenv(env []string, key, value string) []string {
 	return append(env, key+"="+value)
 }
 
-// cacheWarning names the cache variables whose directory the session cannot
-// write, or returns "". Builds in the session would fail or start cold.
-func (l launcher) cacheWarning(model *access.Model) string {
+// warning names what the session cannot write although it would, in one line,
+// or is "": the current directory, the temporary directory that the caller set
+// for it, and the caches of the moment, without which builds fail or start cold.
+func (l launcher) warning(model *access.Model) string {
+	writes := func(dir string) bool { return model.Write(dir).Allowed }
+	var bad []string
+	if dir, ok := l.realDir(l.s.Dir); ok && !writes(dir) {
+		bad = append(bad, fmt.Sprintf("the current directory %s (start in a workspace)", dir))
+	}
+	for _, key := range []string{"CLAUDE_CODE_TMPDIR", "CLAUDE_TMPDIR"} {
+		if value := l.s.Getenv(key); value != "" {
+			if dir, ok := l.realDir(value); !ok || !writes(dir) {
+				bad = append(bad, fmt.Sprintf("%s=%s (unset it)", key, value))
+			}
+			break // of two the first counts
+		}
+	}
+	if caches := l.blockedCaches(writes); caches != nil {
+		bad = append(bad, strings.Join(caches, ", ")+"; type: harness install --apply")
+	}
+	if bad == nil {
+		return ""
+	}
+	return "warning: the session cannot write " + strings.Join(bad, ", nor ")
+}
+
+// blockedCaches are the cache variables whose directory the session cannot
+// write.
+func (l launcher) blockedCaches(writes func(string) bool) []string {
 	var bad []string
 	for _, v := range []struct{ key, below string }{
 		{"GOCACHE", ""}, {"GOMODCACHE", ""}, {"GOPATH", "pkg"}, {"XDG_CACHE_HOME", ""},
@@ -82,15 +108,12 @@ func (l launcher) cacheWarning(model *access.Model) string {
 			dirs = filepath.SplitList(value)
 		}
 		for _, dir := range dirs {
-			if filepath.IsAbs(dir) && !model.Write(filepath.Join(dir, v.below)).Allowed {
+			if filepath.IsAbs(dir) && !writes(filepath.Join(dir, v.below)) {
 				bad = append(bad, fmt.Sprintf("%s=%s", v.key, dir))
 			}
 		}
 	}
-	if bad == nil {
-		return ""
-	}
-	return fmt.Sprintf("warning: the session cannot write %s; type: harness install --apply", strings.Join(bad, ", "))
+	return bad
 }
 
 // SessionEnv is the environment of a session as a start would set it, for the

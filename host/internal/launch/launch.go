@@ -22,6 +22,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/research-harness/harness/host/internal/access"
+	"github.com/research-harness/harness/host/internal/files"
 	"github.com/research-harness/harness/host/internal/layout"
 	"github.com/research-harness/harness/host/internal/paths"
 	"github.com/research-harness/harness/host/internal/problem"
@@ -78,6 +79,9 @@ func Prepare(ctx context.Context, s *system.System, args []string) (*Start, erro
 	if err := l.sameEnv(spec); err != nil {
 		return nil, err
 	}
+	if err := l.programs(); err != nil {
+		return nil, err
+	}
 	extra, err := l.args(ctx, spec, program)
 	if err != nil {
 		return nil, err
@@ -89,7 +93,7 @@ func Prepare(ctx context.Context, s *system.System, args []string) (*Start, erro
 	}
 	if model != nil {
 		start.Env = l.tempDir(model, start.Env)
-		start.Warning = l.cacheWarning(model)
+		start.Warning = l.warning(model)
 	}
 	return start, nil
 }
@@ -129,12 +133,19 @@ func (l launcher) known(args []string) error {
 		}
 	}
 	var commands []string
+	meant := ""
 	for _, f := range Frontends(l.lay) {
 		commands = append(commands, f.Command)
+		if len(args) > 0 && f.Name == args[0] {
+			meant = f.Command
+		}
 	}
 	list := strings.Join(commands, ", ")
 	if len(args) == 0 {
 		return fmt.Errorf("no frontend named; type agentbox and one of: %s", list)
+	}
+	if meant = cmp.Or(meant, problem.Nearest(args[0], commands)); meant != "" {
+		return fmt.Errorf("no frontend %q; did you mean: agentbox %s (one of: %s)", args[0], meant, list)
 	}
 	return fmt.Errorf("no frontend %q; type agentbox and one of: %s", args[0], list)
 }
@@ -183,30 +194,16 @@ func (l launcher) files(command string) (Spec, []byte, error) {
 // does not name the file.
 func regular(name string) error {
 	info, err := os.Stat(name)
-	if err != nil {
-		return reason(err)
+	if err == nil {
+		err = files.Regular(info)
 	}
-	if !info.Mode().IsRegular() {
-		return errors.New("not a regular file")
-	}
-	return nil
+	return files.Cause(err)
 }
 
 // readFile reads a regular file. Its error does not name the file.
 func readFile(name string) ([]byte, error) {
-	if err := regular(name); err != nil {
-		return nil, err // before a FIFO is opened
-	}
-	data, err := os.ReadFile(name)
-	return data, reason(err)
-}
-
-// reason is the cause of a failed file operation.
-func reason(err error) error {
-	if e, ok := errors.AsType[*fs.PathError](err); ok {
-		return e.Err
-	}
-	return err
+	data, err := files.Read(name)
+	return data, errors.Unwrap(err)
 }
 
 func executable(name string) bool {
@@ -249,7 +246,7 @@ func refusedArg(spec Spec, args []string) error {
 func (l launcher) visible(model *access.Model, spec Spec, program string) error {
 	real, err := filepath.EvalSymlinks(program)
 	if err != nil {
-		return fmt.Errorf("%s: %w; install %s again", program, reason(err), cmp.Or(spec.Title, spec.Command))
+		return fmt.Errorf("%s: %w; install %s again", program, files.Cause(err), cmp.Or(spec.Title, spec.Command))
 	}
 	for _, p := range []string{real, program} {
 		v := model.Read(p)
@@ -274,8 +271,7 @@ func (l launcher) visible(model *access.Model, spec Spec, program string) error 
 		if paths.AtOrBelow(l.lay.Home, dir) {
 			return fmt.Errorf("the current directory %s is hidden from the session %s; change to a workspace, such as ~/Research/project", dir, cause(v))
 		}
-		return fmt.Errorf("the current directory %s is hidden from the session %s; change to a workspace, or add %q to [setup] workspaces in %s and type: harness install --apply",
-			dir, cause(v), paths.Tilde(l.lay.Home, dir), cmp.Or(l.s.Getenv("RESEARCH_HARNESS_PROFILE"), l.lay.Profile()))
+		return fmt.Errorf("the current directory %s is hidden from the session %s; change to a workspace, or make it one: harness workspace add && harness install --apply", dir, cause(v))
 	}
 	return nil
 }
@@ -293,7 +289,7 @@ func cause(v access.Verdict) string {
 func (l launcher) sameEnv(spec Spec) error {
 	for _, key := range slices.Sorted(maps.Keys(spec.Env)) {
 		was := spec.Env[key]
-		is, ok := l.s.LookupEnv(key)
+		is, ok := l.s.Choice(key)
 		switch {
 		case was == nil && ok:
 			return fmt.Errorf("%s is %q but was not set at install; unset it, or type: harness install --apply", key, is)
@@ -304,6 +300,20 @@ func (l launcher) sameEnv(spec Spec) error {
 		}
 	}
 	return nil
+}
+
+// programs refuses a start that the runtime would refuse in its own words.
+func (l launcher) programs() error {
+	var missing []string
+	for _, name := range srt.Programs(l.s.OS) {
+		if lookPath(l.s, name) == "" {
+			missing = append(missing, name)
+		}
+	}
+	if missing == nil {
+		return nil
+	}
+	return fmt.Errorf("the sandbox needs %s, not found on PATH; type: harness setup --apply --system-packages", strings.Join(missing, ", "))
 }
 
 // args returns the frontend's arguments that hold for the program's version,
@@ -359,7 +369,7 @@ func Usage(s *system.System) string {
 	var b strings.Builder
 	b.WriteString("usage: agentbox FRONTEND [ARG...]\n\nStart a coding agent in its sandbox. Every ARG reaches the agent unchanged.\n\nfrontends:\n")
 	for _, f := range known {
-		fmt.Fprintf(&b, "  %-12s %s\n", f.Command, problem.OneLine(f.Title))
+		b.WriteString(problem.OneLine(fmt.Sprintf("  %-12s %s", f.Command, f.Title)) + "\n")
 	}
 	return b.String()
 }

@@ -68,6 +68,7 @@ func newWorld(t *testing.T) *world {
 	w.set = srt.Settings{Filesystem: srt.Filesystem{DenyRead: []string{home}, AllowWrite: []string{home + "/Research", "/tmp"}}}
 	w.mkdir(w.work, w.bin, w.lay.Bin(), w.lay.LaunchDir(), w.lay.SandboxDir())
 	w.program(w.bin+"/stub", "exit 0")
+	w.tools(w.bin)
 	w.link(w.lay.Srt())
 	w.link(w.lay.Harness())
 	w.install()
@@ -85,6 +86,9 @@ func (w *world) mkdir(dirs ...string) {
 
 func (w *world) write(file string, data []byte, mode os.FileMode) {
 	w.t.Helper()
+	// A program that a process forked meanwhile holds open could not be run.
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
 	if err := os.WriteFile(file, data, mode); err != nil {
 		w.t.Fatal(err)
 	}
@@ -93,6 +97,16 @@ func (w *world) write(file string, data []byte, mode os.FileMode) {
 func (w *world) program(file, body string) {
 	w.t.Helper()
 	w.write(file, []byte("#!/bin/sh\n"+body+"\n"), 0o755)
+}
+
+// tools puts what the runtime needs into directories.
+func (w *world) tools(dirs ...string) {
+	w.t.Helper()
+	for _, dir := range dirs {
+		for _, name := range srt.Programs("linux") {
+			w.program(dir+"/"+name, "exit 0")
+		}
+	}
 }
 
 // link makes file this test binary.
@@ -178,6 +192,7 @@ func TestTheFirstReasonForARefusalDecides(t *testing.T) {
 	w.env["AGENTBOX"] = ""
 	w.env["PATH"] = w.work
 	w.remove(w.lay.Srt())
+	w.remove(w.bin + "/socat")
 	w.remove(w.lay.Launch("stub"))
 	w.remove(w.lay.Settings("stub-policy"))
 	hidden := w.lay.Home + "/opt"
@@ -213,7 +228,83 @@ func TestTheFirstReasonForARefusalDecides(t *testing.T) {
 	w.env["STUB_HOME"] = "new"
 	w.refuses(`STUB_HOME is "new" but was "old"|harness install --apply`, "stub")
 	w.env["STUB_HOME"] = "old"
+	if runtime.GOOS == "linux" {
+		w.refuses("the sandbox needs socat, not found on PATH|harness setup --apply --system-packages", "stub")
+	}
+	w.tools(w.bin)
 	w.starts("stub")
+}
+
+func TestAFrontendThatWasMeant(t *testing.T) {
+	for word, want := range map[string]string{
+		"stub-policy": "did you mean: agentbox stub ", "other": "did you mean: agentbox other-command ",
+		"stab": "did you mean: agentbox stub ", "other-comand": "did you mean: agentbox other-command ", "cursor": "type agentbox and one of",
+	} {
+		newWorld(t).refuses(`no frontend "`+word+`"|`+want+`|stub, other-command`, word)
+	}
+}
+
+// TestALaunchFileOfOtherTypes names the key and no type of Go.
+func TestALaunchFileOfOtherTypes(t *testing.T) {
+	for content, want := range map[string]string{
+		`{"version": 1, "args": "x"}`: ": args: is a JSON string where something else belongs; type: harness install --apply",
+		`{"version": "1"}`:            ": version: is a JSON string where something else belongs; type: harness install --apply",
+		`[]`:                          ": is a JSON array where something else belongs; type: harness install --apply",
+		`{"version": 1, "command": "stub", "settings": "/x"`: ": is no JSON: unexpected end of JSON input; type: harness install --apply",
+		`{"version": 1, "env": {"A": 1}}`:                    ": env: is a JSON number where something else belongs; type: harness install --apply",
+		`{"version": 1, "refused": [{"arg": ["a"]}]}`:        ": refused.arg: is a JSON array where something else belongs; type: harness install --apply",
+	} {
+		w := newWorld(t)
+		w.write(w.lay.Launch("stub"), []byte(content), 0o644)
+		_, err := w.prepare("stub")
+		if err == nil || err.Error() != w.lay.Launch("stub")+want {
+			t.Errorf("%s: %v", content, err)
+		}
+	}
+}
+
+func TestUsageDrivesNoTerminal(t *testing.T) {
+	w := newWorld(t)
+	w.write(w.lay.Index(), launch.Index{Frontends: []launch.IndexEntry{{Name: "x", Command: "x\x1b[2J", Title: "X\r\n"}}}.Encode(), 0o644)
+	if got := launch.Usage(w.system()); strings.ContainsAny(got, "\x1b\r") || !strings.Contains(got, `x\x1b[2J`) {
+		t.Errorf("%q", got)
+	}
+}
+
+func TestWhatASessionCannotWriteIsAWarning(t *testing.T) {
+	tests := map[string]struct {
+		work string // H is home, W the workspace
+		env  map[string]string
+		want string // the whole line
+	}{
+		"nothing":                       {"W", nil, ""},
+		"the current directory":         {"/usr", nil, "warning: the session cannot write the current directory /usr (start in a workspace)"},
+		"a directory that is shown":     {"H/shown", nil, "warning: the session cannot write the current directory H/shown (start in a workspace)"},
+		"a temporary directory":         {"W", map[string]string{"CLAUDE_CODE_TMPDIR": "/usr"}, "warning: the session cannot write CLAUDE_CODE_TMPDIR=/usr (unset it)"},
+		"one that is missing":           {"W", map[string]string{"CLAUDE_TMPDIR": "H/nowhere"}, "warning: the session cannot write CLAUDE_TMPDIR=H/nowhere (unset it)"},
+		"a temporary directory that is": {"W", map[string]string{"CLAUDE_CODE_TMPDIR": "/tmp", "CLAUDE_TMPDIR": "/usr"}, ""},
+		"an empty one":                  {"W", map[string]string{"CLAUDE_CODE_TMPDIR": ""}, ""},
+		"everything is one line": {
+			"/usr", map[string]string{"CLAUDE_CODE_TMPDIR": "/usr", "GOCACHE": "/a", "GOPATH": "/b"},
+			"warning: the session cannot write the current directory /usr (start in a workspace), nor CLAUDE_CODE_TMPDIR=/usr (unset it), nor GOCACHE=/a, GOPATH=/b; type: harness install --apply",
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.mkdir(w.lay.Home + "/shown")
+			w.set.Filesystem.AllowRead = append(w.set.Filesystem.AllowRead, w.lay.Home+"/shown")
+			w.install()
+			place := strings.NewReplacer("H/", w.lay.Home+"/", "W", w.work)
+			w.work = place.Replace(tt.work)
+			for k, v := range tt.env {
+				w.env[k] = place.Replace(v)
+			}
+			if got := w.starts("stub").Warning; got != strings.ReplaceAll(tt.want, "H/", w.lay.Home+"/") {
+				t.Errorf("warning is %q", got)
+			}
+		})
+	}
 }
 
 func TestAFrontendIsKnownByItsCommandAlone(t *testing.T) {
@@ -365,6 +456,7 @@ func TestTheProgramIsTheFirstOnPath(t *testing.T) {
 			w.write(w.work+"/plain/stub", nil, 0o644)
 			w.symlink("nowhere", w.work+"/dangling/stub")
 			w.symlink("../other/stub", w.work+"/link/stub")
+			w.tools(w.work, w.work+"/other", w.work+"/link", w.work+"/ø ä")
 			place := strings.NewReplacer("B", w.bin, "W", w.work)
 			w.env["PATH"] = place.Replace(tt.path)
 			if tt.want == "" {
@@ -431,9 +523,7 @@ func TestWhatTheSessionWouldNotSee(t *testing.T) {
 		w := newWorld(t)
 		w.work = w.lay.Home + "/elsewhere"
 		w.mkdir(w.work)
-		w.refuses("the current directory "+w.work+` is hidden|add "~/elsewhere" to [setup] workspaces in `+w.lay.Profile()+"|harness install --apply", "stub")
-		w.env["RESEARCH_HARNESS_PROFILE"] = "/etc/profile.toml"
-		w.refuses("in /etc/profile.toml", "stub")
+		w.refuses("the current directory "+w.work+" is hidden|harness workspace add && harness install --apply", "stub")
 	})
 	t.Run("one that is only above visible ones", func(t *testing.T) {
 		w := newWorld(t)
@@ -467,7 +557,7 @@ func TestWhatTheSessionWouldNotSee(t *testing.T) {
 }
 
 func TestAVariableThatThePluginNamed(t *testing.T) {
-	one, empty := "one", ""
+	one := "one"
 	tests := map[string]struct {
 		was  *string
 		is   map[string]string
@@ -475,8 +565,7 @@ func TestAVariableThatThePluginNamed(t *testing.T) {
 	}{
 		"unset and unset":    {nil, nil, ""},
 		"unset and set":      {nil, map[string]string{"V": "x"}, `V is "x" but was not set at install`},
-		"unset and empty":    {nil, map[string]string{"V": ""}, `V is "" but was not set at install`},
-		"empty and empty":    {&empty, map[string]string{"V": ""}, ""},
+		"unset and empty":    {nil, map[string]string{"V": ""}, ""},
 		"set and the same":   {&one, map[string]string{"V": "one"}, ""},
 		"set and another":    {&one, map[string]string{"V": "two"}, `V is "two" but was "one" at install`},
 		"set and unset":      {&one, nil, `V is not set but was "one" at install`},
@@ -822,6 +911,8 @@ func TestARefusalIsOneLineAndStatus2(t *testing.T) {
 		"HOME is unset":                       {[]string{"stub"}, func(w *world) { delete(w.env, "HOME") }, "HOME"},
 		"HOME is empty":                       {[]string{"-h"}, func(w *world) { w.env["HOME"] = "" }, "HOME"},
 		"HOME is relative":                    {[]string{"stub"}, func(w *world) { w.env["HOME"] = "x" }, "HOME"},
+		"HOME does not exist":                 {[]string{"stub"}, func(w *world) { w.env["HOME"] = "/nonexistent" }, "HOME is not a directory; type: export HOME="},
+		"HOME is a file":                      {[]string{"stub"}, func(w *world) { w.env["HOME"] = w.bin + "/stub" }, "HOME is not a directory; type: export HOME="},
 		"HOME is the root":                    {[]string{"stub"}, func(w *world) { w.env["HOME"] = "/" }, "HOME"},
 		"HOME is the root, spelled otherwise": {[]string{"stub"}, func(w *world) { w.env["HOME"] = "///" }, "HOME"},
 	}

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+
+	"github.com/research-harness/harness/host/internal/problem"
 )
 
 // specVersion is the version of the launch files' format.
@@ -113,10 +115,10 @@ func decode(data []byte, v any) error {
 		Version int `json:"version"`
 	}
 	if err := json.Unmarshal(data, &format); err != nil {
-		return err
+		return problem.JSON(err)
 	}
 	if format.Version != specVersion {
 		return fmt.Errorf("has format version %d, but this harness reads %d", format.Version, specVersion)
 	}
-	return json.Unmarshal(data, v)
+	return problem.JSON(json.Unmarshal(data, v))
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/tailscale/hujson"
 
 	"github.com/research-harness/harness/host/internal/jsonc"
+	"github.com/research-harness/harness/host/internal/problem"
 )
 
 // Record is what merges put into a file. It encodes as JSON. The zero value
@@ -74,7 +75,8 @@ func Merge(file string, old, want []byte, prev Record) (merged []byte, rec Recor
 	if rec.Root, err = m.object(&f.Root, &wanted.Root, prev.Root, "", ""); err != nil {
 		return nil, Record{}, err
 	}
-	return m.pack(), rec, nil
+	merged, err = m.pack()
+	return merged, rec, err
 }
 
 // Withdraw takes back what rec records from cur. What the user has changed
@@ -95,7 +97,8 @@ func Withdraw(file string, cur []byte, rec Record) (restored []byte, left []stri
 	if rec.Blank != nil && open(f.Root).isEmpty() {
 		return []byte(*rec.Blank), m.left, nil
 	}
-	return m.pack(), m.left, nil
+	restored, err = m.pack()
+	return restored, m.left, err
 }
 
 // merger changes the syntax tree of one file.
@@ -109,13 +112,18 @@ func newMerger(f *jsonc.File) *merger {
 	return &merger{file: f, style: styleOf(f)}
 }
 
-// pack returns the file's bytes.
-func (m *merger) pack() []byte {
+// pack returns the file's bytes. A record that was changed by hand may hold what
+// is no JSON.
+func (m *merger) pack() ([]byte, error) {
 	data := bytes.TrimSuffix(m.file.Root.Pack(), []byte("\n")) // the parser's
 	if m.file.BOM {
 		data = append([]byte("\ufeff"), data...)
 	}
-	return data
+	if _, err := jsonc.Parse(m.file.Name, data); err != nil {
+		return nil, problem.New(m.file.Name, "", "the record of what install changed in it is damaged").
+			WithHint("move ~/.config/research-harness/installed.json away; what was changed then stays")
+	}
+	return data, nil
 }
 
 // object brings an object to what want gives, and returns the record of it.

@@ -385,3 +385,20 @@ func standard(s string) (map[string]any, error) {
 	var v map[string]any
 	return v, json.Unmarshal(std, &v)
 }
+
+// A record that somebody edited must not make the user's file unreadable.
+func TestDamagedRecord(t *testing.T) {
+	for _, old := range []string{"{", `"x`, "1, 2", "1 // x", "// x"} {
+		_, rec, err := Merge("f", []byte(`{"a": 1}`), []byte(`{"a": 2}`), Record{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := rec.Root.Members["a"]
+		c.Old = old
+		rec.Root.Members["a"] = c
+		restored, _, err := Withdraw("f", []byte(`{"a": 2}`), rec)
+		if want := "f: the record of what install changed in it is damaged"; err == nil || err.Error() != want {
+			t.Errorf("%q: %q, %v", old, restored, err)
+		}
+	}
+}

@@ -1,62 +1,19 @@
 package oci_test
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/base64"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/research-harness/harness/host/internal/oci"
+	"github.com/research-harness/harness/host/internal/oci/ocitest"
 	"github.com/research-harness/harness/host/internal/problem"
 	"github.com/research-harness/harness/host/internal/system"
 )
-
-var server string // the registry's program
-
-func TestMain(m *testing.M) {
-	dir, err := os.MkdirTemp("", "oci")
-	if err != nil {
-		panic(err)
-	}
-	server = filepath.Join(dir, "registry")
-	if out, err := exec.Command("go", "build", "-o", server, "./testdata/registry").CombinedOutput(); err != nil {
-		panic(fmt.Sprintf("%v: %s", err, out))
-	}
-	status := m.Run()
-	os.RemoveAll(dir)
-	os.Exit(status)
-}
-
-// registry starts a registry process and returns its address.
-func registry(t *testing.T, args ...string) string {
-	t.Helper()
-	cmd := exec.Command(server, args...)
-	stdin, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	stdout, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		stdin.Close()
-		cmd.Wait()
-	})
-	addr, err := bufio.NewReader(stdout).ReadString('\n')
-	if err != nil {
-		t.Fatal(err)
-	}
-	return strings.TrimSpace(addr)
-}
 
 var (
 	linux = bytes.Repeat([]byte("linux"), 10_000)
@@ -64,7 +21,7 @@ var (
 )
 
 func TestPull_picks_the_platform_and_pins_the_digest(t *testing.T) {
-	addr, home := registry(t), t.TempDir()
+	addr, home := ocitest.Registry(t), t.TempDir()
 	s := &system.System{OS: "linux", Arch: "amd64", Dir: home}
 	ref := "oci://" + addr + "/frontends/crow:1.0"
 	digest, err := oci.Push(t.Context(), s, home, ref, []oci.Executable{
@@ -105,7 +62,7 @@ func TestPull_picks_the_platform_and_pins_the_digest(t *testing.T) {
 }
 
 func TestPull_takes_a_plugin_that_runs_everywhere(t *testing.T) {
-	addr, home := registry(t), t.TempDir()
+	addr, home := ocitest.Registry(t), t.TempDir()
 	s := &system.System{OS: "linux", Arch: "amd64", Dir: home}
 	ref := "oci://" + addr + "/crow:latest"
 	if _, err := oci.Push(t.Context(), s, home, ref, []oci.Executable{{FileName: "harness-frontend-crow", Data: linux}}); err != nil {
@@ -118,7 +75,7 @@ func TestPull_takes_a_plugin_that_runs_everywhere(t *testing.T) {
 }
 
 func TestPull_uses_the_credentials_of_docker(t *testing.T) {
-	addr, home := registry(t, "ann:secret"), t.TempDir()
+	addr, home := ocitest.Registry(t, "ann:secret"), t.TempDir()
 	s := &system.System{OS: "linux", Arch: "amd64", Dir: home}
 	ref := "oci://" + addr + "/crow:1"
 	push := func() error {
@@ -147,7 +104,7 @@ func TestPull_uses_the_credentials_of_docker(t *testing.T) {
 
 func TestPull_refuses_a_damaged_download(t *testing.T) {
 	for _, mode := range []string{"truncate", "corrupt"} {
-		addr, home := registry(t, mode), t.TempDir()
+		addr, home := ocitest.Registry(t, mode), t.TempDir()
 		s := &system.System{OS: "linux", Arch: "amd64", Dir: home}
 		ref := "oci://" + addr + "/crow:1"
 		if _, err := oci.Push(t.Context(), s, home, ref, []oci.Executable{{FileName: "harness-frontend-crow", Data: linux}}); err != nil {
@@ -161,7 +118,7 @@ func TestPull_refuses_a_damaged_download(t *testing.T) {
 }
 
 func TestPull_names_a_bad_reference(t *testing.T) {
-	addr, home := registry(t), t.TempDir()
+	addr, home := ocitest.Registry(t), t.TempDir()
 	s := &system.System{OS: "linux", Arch: "amd64", Dir: home}
 	for _, tt := range []struct{ ref, want string }{
 		{"oci://", "is not the name of a plugin in a registry"},

@@ -35,6 +35,24 @@ func Tilde(home, p string) string {
 	return p
 }
 
+// Shell spells p as a word that a shell reads as p, by "~/" where it lies below
+// home.
+func Shell(home, p string) string {
+	short := Tilde(home, p)
+	rest, tilde := strings.CutPrefix(short, "~/")
+	plain := func(r rune) bool {
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("/._-+,:@%", r)
+	}
+	if short == "~" || rest != "" && !strings.ContainsFunc(rest, func(r rune) bool { return !plain(r) }) {
+		return short
+	}
+	quoted := "'" + strings.ReplaceAll(rest, "'", `'\\''`) + "'"
+	if tilde {
+		return "~/" + quoted
+	}
+	return quoted
+}
+
 // AtOrBelow reports whether p is dir or lies below it, by whole components.
 // A trailing "/**" of either counts as its directory.
 func AtOrBelow(p, dir string) bool {

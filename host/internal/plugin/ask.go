@@ -109,7 +109,7 @@ func (h *Host) describe(ctx context.Context, p *process, f Found, frontend sdk.F
 	}
 	req.Env = map[string]string{}
 	for _, name := range first.Env {
-		if v, ok := h.System.LookupEnv(name); ok {
+		if v, ok := h.System.Choice(name); ok {
 			req.Env[name] = strings.ToValidUTF8(v, "\uFFFD")
 		}
 	}
@@ -172,7 +172,7 @@ func (h *Host) explain(ctx context.Context, p *process, err error) error {
 	case codes.Unimplemented:
 		return broken("does not serve harness.frontend.v1.Frontend")
 	}
-	if p.waitExit(200 * time.Millisecond) {
+	if p.waitExit(time.Second) {
 		return broken("%s", p.ending("while it was asked"))
 	}
 	return broken("gave no valid answer: %s", shorten(st.Message(), 200))

@@ -4,7 +4,6 @@
 package plugin
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,6 +20,7 @@ import (
 
 	"github.com/research-harness/harness/host/internal/paths"
 	"github.com/research-harness/harness/host/internal/problem"
+	"github.com/research-harness/harness/host/internal/srt"
 	"github.com/research-harness/harness/host/internal/system"
 	"github.com/research-harness/harness/host/internal/version"
 	"github.com/research-harness/harness/sdk"
@@ -72,19 +72,6 @@ const prefix = "harness-frontend-"
 
 var pluginName = regexp.MustCompile(`^` + prefix + `([a-z][a-z0-9-]*)$`)
 
-// Compare orders frontends: the bundled four as they are documented, then the
-// others by name.
-func Compare(a, b string) int {
-	rank := func(name string) int {
-		order := []string{"claude", "opencode", "omp", "antigravity"}
-		if i := slices.Index(order, name); i >= 0 {
-			return i
-		}
-		return len(order)
-	}
-	return cmp.Or(cmp.Compare(rank(a), rank(b)), strings.Compare(a, b))
-}
-
 // Dir is the directory of the plugins that belong to this host: the bundled
 // ones, and those that were added.
 func (h *Host) Dir() string {
@@ -111,8 +98,8 @@ func (h *Host) search() ([]string, error) {
 	return append(dirs, h.Dir()), nil
 }
 
-// Discover returns the plugins that are there, in the order of [Compare],
-// trusted or not. Nothing is executed. Two files of one name are a problem.
+// Discover returns the plugins that are there, in the order of
+// [srt.CompareNames], trusted or not. Nothing is executed. Two files of one name are a problem.
 func (h *Host) Discover() ([]Found, error) {
 	found, err := h.discover()
 	if err != nil {
@@ -170,7 +157,7 @@ func (h *Host) discover() ([]Found, error) {
 	for _, f := range byName {
 		found = append(found, f)
 	}
-	slices.SortFunc(found, func(a, b Found) int { return Compare(a.Name, b.Name) })
+	slices.SortFunc(found, func(a, b Found) int { return srt.CompareNames(a.Name, b.Name) })
 	return found, nil
 }
 
@@ -233,7 +220,7 @@ type Status struct {
 }
 
 // Survey asks every plugin that may run, all at once, and returns what is
-// known of each in the order of [Compare].
+// known of each, in the order of [srt.CompareNames].
 func (h *Host) Survey(ctx context.Context) ([]Status, error) {
 	found, err := h.discover()
 	if err != nil {
@@ -356,7 +343,17 @@ func (h *Host) missing(name string, all []Status) error {
 	if len(names) == 0 {
 		return problem.New("", name, "no plugin serves this frontend; none is installed in %s", h.Dir())
 	}
-	return problem.New("", name, "no plugin serves this frontend; there are %s", strings.Join(names, ", "))
+	err := problem.New("", name, "no plugin serves this frontend; there are %s", strings.Join(names, ", "))
+	near := problem.Nearest(name, names)
+	for _, st := range all {
+		if st.Frontend.Command == name {
+			near = st.Plugin.Name
+		}
+	}
+	if near != "" {
+		return err.WithHint("did you mean %s?", near)
+	}
+	return err
 }
 
 // distinct checks that no two frontends have one command or write one file.

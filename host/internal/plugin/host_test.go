@@ -96,47 +96,7 @@ func TestLoad_asks_all_plugins_in_the_documented_order(t *testing.T) {
 			t.Errorf("a run without a fault logs %s", log.String())
 		}
 	}
-	nothingLeft(t)
-}
-
-// nothingLeft fails the test when a stub's child or a socket directory of
-// this test process is still there.
-func nothingLeft(t *testing.T) {
-	t.Helper()
-	deadline := time.Now().Add(3 * time.Second)
-	for {
-		left := processes("8643", "/proc/self/fd/3", "harness-frontend-")
-		if len(left) == 0 {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("left over: %q", left)
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-}
-
-// processes returns the command lines that hold one of the words and belong
-// to descendants of this test, or to nobody any more.
-func processes(words ...string) []string {
-	var out []string
-	dirs, _ := filepath.Glob("/proc/[0-9]*")
-	for _, dir := range dirs {
-		stat, _ := os.ReadFile(dir + "/stat")
-		_, rest, _ := bytes.Cut(stat, []byte(") "))
-		fields := strings.Fields(string(rest))
-		if len(fields) < 2 || (fields[1] != fmt.Sprint(os.Getpid()) && fields[1] != "1") {
-			continue
-		}
-		cmdline, _ := os.ReadFile(dir + "/cmdline")
-		for _, w := range words {
-			if bytes.Contains(cmdline, []byte(w)) {
-				out = append(out, string(bytes.ReplaceAll(cmdline, []byte{0}, []byte{' '})))
-				break
-			}
-		}
-	}
-	return out
+	plugintest.NothingLeft(t)
 }
 
 func TestLoad_names_what_is_wrong_with_a_plugin(t *testing.T) {
@@ -223,7 +183,7 @@ func TestLoad_bears_noise_on_standard_error(t *testing.T) {
 			}
 		})
 	}
-	nothingLeft(t)
+	plugintest.NothingLeft(t)
 }
 
 func TestDiscover_refuses_what_is_no_plugin(t *testing.T) {
@@ -353,7 +313,7 @@ func TestAsk_confines_a_plugin_that_is_not_bundled(t *testing.T) {
 			t.Errorf("it wrote %s", f)
 		}
 	}
-	nothingLeft(t)
+	plugintest.NothingLeft(t)
 }
 
 func TestAsk_passes_the_values_of_named_variables(t *testing.T) {
@@ -425,7 +385,7 @@ func TestAsk_ends_with_its_context(t *testing.T) {
 	if _, err := h.Ask(ctx, f); err == nil || time.Since(start) > 3*time.Second {
 		t.Errorf("ended after %s with %v", time.Since(start), err)
 	}
-	nothingLeft(t)
+	plugintest.NothingLeft(t)
 }
 
 func TestLoad_runs_what_is_trusted_alone(t *testing.T) {

@@ -2,12 +2,16 @@ package plugin_test
 
 import (
 	"context"
+	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
 	"testing"
 	"time"
+
+	"github.com/creack/pty"
 
 	"github.com/research-harness/harness/host/internal/plugin"
 	"github.com/research-harness/harness/host/internal/plugin/plugintest"
@@ -30,7 +34,38 @@ func TestMain(m *testing.M) {
 		h.Bundled[f.Name] = f.Digest
 		f.Bundled = true
 	}
-	h.Ask(context.Background(), f)
+	_, err = h.Ask(context.Background(), f)
+	fmt.Println("asked:", err)
+}
+
+// host is a process that asks the plugin in file, as a bundled one or not.
+func host(t *testing.T, file, bundled string) *exec.Cmd {
+	t.Helper()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(exe)
+	cmd.Env = append(os.Environ(), "HOME="+t.TempDir(), "PLUGIN_TEST_ASK="+file, "PLUGIN_TEST_BUNDLED="+bundled)
+	return cmd
+}
+
+// On the user's terminal a plugin could type a command that the shell runs
+// when the harness is done.
+func TestAsk_keeps_the_terminal_from_a_plugin(t *testing.T) {
+	file := plugintest.Write(t, t.TempDir(), "bad", plugintest.Stub{Mode: "terminal", Answer: plugintest.Answer("bad")})
+	for _, bundled := range []string{"", "yes"} {
+		cmd := host(t, file, bundled)
+		terminal, err := pty.Start(cmd)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer terminal.Close()
+		screen, _ := io.ReadAll(terminal) // it ends with an error on Linux
+		if err := cmd.Wait(); err != nil || string(screen) != "asked: <nil>\r\n" {
+			t.Errorf("bundled %q: %v, the terminal shows %q", bundled, err, screen)
+		}
+	}
 }
 
 func TestAsk_leaves_no_plugin_behind_a_host_that_is_killed(t *testing.T) {
@@ -38,14 +73,8 @@ func TestAsk_leaves_no_plugin_behind_a_host_that_is_killed(t *testing.T) {
 		t.Skip("only Linux ends a process with its parent")
 	}
 	for _, bundled := range []string{"", "yes"} {
-		dir := t.TempDir()
-		file := plugintest.Write(t, dir, "bad", plugintest.Stub{Mode: "hang and mark", Answer: plugintest.Answer("bad")})
-		exe, err := os.Executable()
-		if err != nil {
-			t.Fatal(err)
-		}
-		host := exec.Command(exe)
-		host.Env = append(os.Environ(), "HOME="+dir, "PLUGIN_TEST_ASK="+file, "PLUGIN_TEST_BUNDLED="+bundled)
+		file := plugintest.Write(t, t.TempDir(), "bad", plugintest.Stub{Mode: "hang and mark", Answer: plugintest.Answer("bad")})
+		host := host(t, file, bundled)
 		if err := host.Start(); err != nil {
 			t.Fatal(err)
 		}

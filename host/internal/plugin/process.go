@@ -64,7 +64,8 @@ func (p *process) Start(context.Context) error {
 	cmd.Dir = "/"
 	cmd.Stdout, cmd.Stderr = outW, errW
 	cmd.ExtraFiles = p.image.files()
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	// Its own session, in which it has no terminal: on the user's it could type.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	dieWithHost(cmd.SysProcAttr)
 
 	p.mu.Lock()
@@ -161,7 +162,7 @@ func (p *process) waitExit(d time.Duration) bool {
 
 // ending says how the process ended and what it said.
 func (p *process) ending(when string) string {
-	if !p.waitExit(200*time.Millisecond) || p.state == nil {
+	if !p.waitExit(time.Second) || p.state == nil {
 		return "closed its standard output " + when
 	}
 	how := fmt.Sprintf("exited with status %d", p.state.ExitCode())
@@ -238,6 +239,7 @@ type capture struct {
 	limit int           // 0 for none
 	ended chan struct{} // closed once all is read
 	once  sync.Once
+	late  int // bytes that were read after the time to read
 
 	mu   sync.Mutex
 	kept []byte
@@ -245,6 +247,7 @@ type capture struct {
 }
 
 const (
+	maxPipe   = 64 << 10 // bytes that a pipe holds
 	maxKept   = 16 << 10 // bytes of a stream that are kept for a message
 	maxLogged = 64 << 10 // bytes of standard error that reach the log
 )
@@ -252,7 +255,10 @@ const (
 func (c *capture) Read(b []byte) (int, error) {
 	for {
 		n, err := c.file.Read(b)
-		if errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, os.ErrClosed) {
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			n, err = c.rest(b)
+		}
+		if errors.Is(err, os.ErrClosed) {
 			err = io.EOF
 		}
 		c.mu.Lock()
@@ -267,6 +273,26 @@ func (c *capture) Read(b []byte) (int, error) {
 			return n, err
 		}
 	}
+}
+
+// rest reads, once the time to read is over, what the process had written
+// before: on a busy machine nobody may have come to read it. It does not wait.
+func (c *capture) rest(b []byte) (n int, err error) {
+	raw, err := c.file.SyscallConn()
+	if err != nil || c.late >= maxPipe {
+		return 0, io.EOF
+	}
+	_ = c.file.SetReadDeadline(time.Time{}) // or the next line fails
+	err = raw.Read(func(fd uintptr) bool {
+		n, _ = syscall.Read(int(fd), b)
+		return true
+	})
+	c.expire(0)
+	if err != nil || n <= 0 {
+		return 0, io.EOF
+	}
+	c.late += n
+	return n, nil
 }
 
 func (c *capture) Close() error { return c.file.Close() }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"os"
 	"slices"
 
 	"github.com/pelletier/go-toml/v2"
@@ -57,12 +56,12 @@ const lockVersion = 1
 func (h *Host) ReadLock() (*Lock, error) {
 	file := layout.Layout{Home: h.Home}.Trust()
 	l := &Lock{Version: lockVersion, Sources: map[string]string{}, Frontends: map[string]Entry{}}
-	data, err := os.ReadFile(file)
+	data, err := files.Read(file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return l, nil
 	}
 	if err != nil {
-		return nil, problem.New(file, "", "%w", cause(err))
+		return nil, err
 	}
 	dec := toml.NewDecoder(bytes.NewReader(data)).DisallowUnknownFields()
 	if err := dec.Decode(l); err != nil {
@@ -84,11 +83,11 @@ func (h *Host) ReadLock() (*Lock, error) {
 // write.
 func (h *Host) change(ctx context.Context, do func(*Lock)) error {
 	at, disk := layout.Layout{Home: h.Home}, files.Disk{}
-	release, err := lock.Acquire(ctx, disk, at)
+	held, err := lock.Acquire(ctx, disk, at)
 	if err != nil {
 		return err
 	}
-	defer release()
+	defer held.Release()
 	l, err := h.ReadLock()
 	if err != nil {
 		return err

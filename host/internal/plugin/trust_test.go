@@ -240,7 +240,7 @@ func TestTest_names_the_rules_that_a_plugin_breaks(t *testing.T) {
 			}
 		})
 	}
-	nothingLeft(t)
+	plugintest.NothingLeft(t)
 }
 
 func TestWords_show_no_control_characters(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 )
 
 // Error is a fault that the user can mend. Its text is one line,
@@ -61,20 +62,25 @@ func HintOf(err error) string {
 	return ""
 }
 
-// OneLine makes control characters visible, so that a hostile name or value
-// can neither break the line nor drive the terminal.
+// OneLine makes control characters and bytes that are no text visible, so that
+// a hostile name or value can neither break the line nor drive the terminal.
 func OneLine(s string) string {
-	if !strings.ContainsFunc(s, hidden) {
+	if utf8.ValidString(s) && !strings.ContainsFunc(s, hidden) {
 		return s
 	}
 	var b strings.Builder
-	for _, r := range s {
-		if hidden(r) {
+	for len(s) > 0 {
+		r, n := utf8.DecodeRuneInString(s)
+		switch {
+		case r == utf8.RuneError && n == 1:
+			fmt.Fprintf(&b, `\x%02x`, s[0])
+		case hidden(r):
 			q := fmt.Sprintf("%q", r)
 			b.WriteString(q[1 : len(q)-1])
-			continue
+		default:
+			b.WriteString(s[:n])
 		}
-		b.WriteRune(r)
+		s = s[n:]
 	}
 	return b.String()
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/research-harness/harness/host/internal/files"
 	"github.com/research-harness/harness/host/internal/layout"
 	"github.com/research-harness/harness/host/internal/netrules"
 	"github.com/research-harness/harness/host/internal/origin"
@@ -35,11 +36,14 @@ type Profile struct {
 
 // Load reads the profile: flag, else that of [EnvFile], else the default file
 // of home. A named file that is missing is a problem; a missing default file
-// means the defaults.
+// means the defaults, and so does [os.DevNull].
 func Load(s *system.System, home, flag string) (*Profile, error) {
 	file, key := flag, "--profile"
 	if file == "" {
 		file, key = s.Getenv(EnvFile), EnvFile
+	}
+	if file == os.DevNull {
+		return Parse("", nil)
 	}
 	named := file != ""
 	if named {
@@ -47,15 +51,12 @@ func Load(s *system.System, home, flag string) (*Profile, error) {
 	} else {
 		file, key = layout.Layout{Home: home}.Profile(), ""
 	}
-	data, err := os.ReadFile(file)
+	data, err := files.Read(file)
 	switch {
 	case err == nil:
 		return Parse(file, data)
 	case !errors.Is(err, fs.ErrNotExist):
-		if pe, ok := errors.AsType[*fs.PathError](err); ok {
-			err = pe.Err
-		}
-		return nil, problem.New(file, key, "%w", err)
+		return nil, problem.New(file, key, "%w", errors.Unwrap(err))
 	case named:
 		return nil, problem.New(file, key, "there is no such file")
 	}

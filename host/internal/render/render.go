@@ -3,6 +3,7 @@
 package render
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -10,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/hashicorp/go-hclog"
 
@@ -96,16 +98,49 @@ func assemble(s *system.System, base *shared.Set, answers []plugin.Frontend) (*S
 	return set, set.choose(answers)
 }
 
-// Policy renders the policy of the frontend called name.
-func (set *Set) Policy(name string) (*srt.Policy, error) {
-	if !slices.ContainsFunc(set.Frontends, func(f Frontend) bool { return f.Name == name }) {
-		known := make([]string, len(set.Frontends))
-		for i, f := range set.Frontends {
-			known[i] = f.Name
-		}
-		return nil, problem.New("", name, "no frontend of that name; there are %q", known)
+// WithTempDir returns the set as it would be with another $TMPDIR, or none.
+func (set *Set) WithTempDir(dir string) *Set {
+	other := *set
+	other.input.TempDir.Text = dir
+	return &other
+}
+
+// Find returns the frontend that the user means by its policy name or its
+// command.
+func (set *Set) Find(word string) (Frontend, error) {
+	if f, ok := find(set.Frontends, word); ok {
+		return f, nil
 	}
-	return srt.Render(set.input, name)
+	var known, commands []string
+	for _, f := range set.Frontends {
+		known, commands = append(known, f.Name), append(commands, f.Command)
+	}
+	err := problem.New("", word, "no frontend of that name; there are %s", strings.Join(known, ", "))
+	if near := problem.Nearest(word, append(commands, known...)); near != "" {
+		return Frontend{}, err.WithHint("did you mean %s?", near)
+	}
+	return Frontend{}, err
+}
+
+// find looks for a policy name first: it may be another's command.
+func find(fs []Frontend, word string) (Frontend, bool) {
+	i := slices.IndexFunc(fs, func(f Frontend) bool { return f.Name == word })
+	if i < 0 {
+		i = slices.IndexFunc(fs, func(f Frontend) bool { return f.Command == word })
+	}
+	if i < 0 {
+		return Frontend{}, false
+	}
+	return fs[i], true
+}
+
+// Policy renders the policy of the frontend that word means.
+func (set *Set) Policy(word string) (*srt.Policy, error) {
+	f, err := set.Find(word)
+	if err != nil {
+		return nil, err
+	}
+	return srt.Render(set.input, f.Name)
 }
 
 // choose applies the user's policy file to the plugins' answers and the
@@ -121,7 +156,7 @@ func (set *Set) choose(loaded []plugin.Frontend) error {
 	for _, f := range loaded {
 		set.add(f)
 	}
-	if err := set.disjoint(); err != nil {
+	if err := cmp.Or(set.disjoint(), set.checkWorkspaces()); err != nil {
 		return err
 	}
 	chosen := set.Profile.Frontends
@@ -135,7 +170,7 @@ func (set *Set) choose(loaded []plugin.Frontend) error {
 	for _, name := range chosen {
 		i := slices.IndexFunc(set.Frontends, func(f Frontend) bool { return f.Name == name.Text })
 		if i < 0 {
-			return problem.New(set.Profile.File, "setup.frontends", "no plugin serves %q; there are %q", name.Text, served)
+			return problem.New(set.Profile.File, "setup.frontends", "no plugin serves %q; there are %s", name.Text, strings.Join(served, ", "))
 		}
 		set.Chosen = append(set.Chosen, set.Frontends[i])
 	}
@@ -196,6 +231,23 @@ func (set *Set) disjoint() error {
 				}
 			}
 			seen = append(seen, s)
+		}
+	}
+	return nil
+}
+
+// checkWorkspaces refuses a workspace in the state of a frontend: only that one
+// may write there.
+func (set *Set) checkWorkspaces() error {
+	for _, w := range set.Profile.Workspaces {
+		dir := paths.Expand(set.Home, w.Text)
+		for _, f := range set.Frontends {
+			for _, p := range f.State {
+				if paths.AtOrBelow(dir, p.Path) || paths.AtOrBelow(paths.Real(dir), paths.Real(p.Path)) {
+					return w.Origin.Problem("%q cannot be a workspace: it lies in %s, the state of %s", w.Text, paths.Tilde(set.Home, p.Path), f.Name).
+						WithHint(`name a directory of projects, such as "~/Research" or "/data/me"`)
+				}
+			}
 		}
 	}
 	return nil

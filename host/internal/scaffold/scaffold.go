@@ -130,7 +130,7 @@ func tidy(ctx context.Context, s *system.System, dir string) error {
 		return problem.New("", "go", "is not installed").WithHint("install Go from https://go.dev/dl, or use --lang python")
 	case err != nil:
 		lines := strings.Split(strings.TrimSpace(string(out)), "\n")
-		return problem.New("go mod tidy", "", "%s", lines[len(lines)-1]).WithHint("name a copy of the SDK with --sdk DIR")
+		return problem.New("go mod tidy", "", "%s", lines[len(lines)-1]).WithHint("where the SDK's release is out of reach, name that of a clone of the harness: --sdk CLONE/sdk")
 	}
 	return nil
 }

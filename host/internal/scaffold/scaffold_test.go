@@ -1,6 +1,10 @@
 package scaffold_test
 
 import (
+	"archive/zip"
+	"bytes"
+	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -10,6 +14,7 @@ import (
 	"github.com/research-harness/harness/host/internal/plugin"
 	"github.com/research-harness/harness/host/internal/scaffold"
 	"github.com/research-harness/harness/host/internal/system"
+	"github.com/research-harness/harness/sdk"
 )
 
 // create writes a plugin and returns its directory and the world.
@@ -77,6 +82,73 @@ func TestNew_go_builds_and_passes_its_tests_as_it_is(t *testing.T) {
 	run(t, dir, "go", "test", "./...")
 	run(t, dir, "go", "build", "-o", "harness-frontend-blue-heron", ".")
 	conforms(t, s, filepath.Join(dir, "harness-frontend-blue-heron"))
+}
+
+// Without --sdk the module requires the SDK's released version. The release is
+// one of this test's, beside the modules that this machine has already.
+func TestNew_go_with_a_released_SDK(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds a module")
+	}
+	goenv, err := exec.Command("go", "env", "GOMODCACHE").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("GOPROXY", "file://"+release(t)+",file://"+strings.TrimSpace(string(goenv))+"/cache/download")
+	t.Setenv("GOMODCACHE", t.TempDir())
+	t.Setenv("GOFLAGS", "-modcacherw -trimpath")
+	t.Setenv("GONOSUMDB", "*")
+	t.Setenv("CGO_ENABLED", "0")
+	dir, s := create(t, scaffold.Options{Name: "heron", Lang: "go"})
+	run(t, dir, "go", "build", "-o", "harness-frontend-heron", ".")
+	conforms(t, s, filepath.Join(dir, "harness-frontend-heron"))
+}
+
+// release makes a module proxy that has this SDK as its version and returns
+// its directory.
+func release(t *testing.T) string {
+	t.Helper()
+	const module = "github.com/research-harness/harness/sdk"
+	proxy := t.TempDir()
+	dir := filepath.Join(proxy, module, "@v")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	z := zip.NewWriter(&b)
+	root := os.DirFS(sdkDir(t))
+	err := fs.WalkDir(root, ".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		w, err := z.Create(module + "@v" + sdk.Version + "/" + path)
+		if err != nil {
+			return err
+		}
+		data, err := fs.ReadFile(root, path)
+		if err == nil {
+			_, err = w.Write(data)
+		}
+		return err
+	})
+	if err == nil {
+		err = z.Close()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	mod, err := fs.ReadFile(root, "go.mod")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for ext, data := range map[string][]byte{
+		".info": fmt.Appendf(nil, `{"Version": "v%s"}`, sdk.Version), ".mod": mod, ".zip": b.Bytes(),
+	} {
+		if err := os.WriteFile(filepath.Join(dir, "v"+sdk.Version+ext), data, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return proxy
 }
 
 func TestNew_leaves_nothing_when_it_fails(t *testing.T) {

@@ -62,8 +62,8 @@ func (sc *Scope) pins(p string) []string {
 //
 // Processes get a namespace of their own, so that nothing outlives the command
 // and no process outside can be signalled or traced. The session stays the
-// caller's, so that job control works; [ttyFilter] keeps the command from
-// typing into the terminal.
+// caller's, so that job control works; [filter] keeps the command from typing
+// into the terminal.
 func (sc *Scope) BwrapArgs() []string {
 	args := []string{"--ro-bind", "/", "/", "--dev", "/dev", "--unshare-pid", "--proc", "/proc", "--die-with-parent"}
 	for _, m := range sc.mounts() {

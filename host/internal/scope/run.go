@@ -89,7 +89,7 @@ type Outcome struct {
 //
 // An error means that the command never ran.
 func (sc *Scope) Run(s *system.System, argv []string, timeout time.Duration) (Outcome, error) {
-	program, err := lookup(s, sc.Dir, argv[0])
+	program, err := Lookup(s, sc.Dir, argv[0])
 	if err != nil {
 		return Outcome{}, err
 	}
@@ -102,8 +102,8 @@ func executable(path string) bool {
 	return err == nil && !info.IsDir() && info.Mode()&0o111 != 0
 }
 
-// lookup finds a program as a shell would that stands in dir.
-func lookup(s *system.System, dir, name string) (string, error) {
+// Lookup finds a program as a shell would that stands in dir.
+func Lookup(s *system.System, dir, name string) (string, error) {
 	if strings.Contains(name, "/") {
 		path := name
 		if !filepath.IsAbs(path) {
@@ -139,8 +139,10 @@ var forwarded = []os.Signal{
 
 // child is a sandbox that was started.
 type child struct {
-	pid        int
-	started    <-chan int // the command's process number, -1 if it never runs
+	pid int
+	// command returns the command's process number, or -1 if it never runs.
+	// Where that is not known yet it waits, or returns 0 without wait.
+	command    func(wait bool) int
 	signals    <-chan os.Signal
 	foreground bool   // the terminal sends its signals to the command too
 	kill       func() // ends the command and its descendants
@@ -148,67 +150,101 @@ type child struct {
 
 // wait forwards signals until the sandbox has ended. Ran is false where the
 // command never started.
+//
+// It waits for the sandbox in the goroutine that started it, and leaves the
+// rest to another: each switch between threads costs a short command as much
+// as its own start.
 func (c child) wait(timeout time.Duration) (out Outcome, ran bool) {
-	ended := make(chan syscall.WaitStatus, 1)
-	go func() {
-		var ws syscall.WaitStatus
-		for {
-			if _, err := syscall.Wait4(c.pid, &ws, 0, nil); !errors.Is(err, syscall.EINTR) {
-				break
-			}
+	f := forwarder{child: c, ended: make(chan struct{})}
+	var wg sync.WaitGroup
+	wg.Go(func() { f.run(timeout) })
+	var ws syscall.WaitStatus
+	for {
+		if _, err := syscall.Wait4(c.pid, &ws, 0, nil); !errors.Is(err, syscall.EINTR) {
+			break
 		}
-		ended <- ws
-	}()
+	}
+	close(f.ended)
+	wg.Wait()
+
+	out = Outcome{Status: statusOf(ws), TimedOut: f.timedOut}
+	if out.TimedOut {
+		out.Status = StatusTimeout
+	}
+	for _, sig := range f.got {
+		if out.Status == 128+int(sig) {
+			out.Signal = sig
+		}
+	}
+	if f.started != nil && f.pid == 0 {
+		f.pid = <-f.started
+	} else if f.pid == 0 {
+		f.pid = c.command(true) // known, as those who could say it have ended
+	}
+	return out, f.pid > 0
+}
+
+// forwarder passes signals and the timeout on to the command.
+type forwarder struct {
+	child
+	ended    chan struct{}
+	pid      int              // of the command, where known
+	started  chan int         // gives it, once something waits for that
+	pending  []syscall.Signal // what does
+	got      []syscall.Signal
+	timedOut bool
+}
+
+func (f *forwarder) run(timeout time.Duration) {
 	var deadline, kill <-chan time.Time
 	if timeout > 0 {
 		deadline = time.After(timeout)
 	}
-	var (
-		started = c.started
-		pid     int
-		pending []os.Signal
-		got     []os.Signal
-	)
-	send := func(sig os.Signal) {
-		if pid > 0 {
-			_ = syscall.Kill(pid, sig.(syscall.Signal)) // it may have ended
-		} else {
-			pending = append(pending, sig)
-		}
-	}
 	for {
 		select {
-		case pid = <-started:
-			started = nil
-			for _, sig := range pending {
-				send(sig)
+		case s := <-f.signals:
+			sig := s.(syscall.Signal)
+			f.got = append(f.got, sig)
+			fromTerminal := f.foreground && (sig == syscall.SIGINT || sig == syscall.SIGQUIT)
+			if !fromTerminal || f.running() == 0 {
+				f.send(sig)
 			}
-		case sig := <-c.signals:
-			got = append(got, sig)
-			fromTerminal := c.foreground && (sig == syscall.SIGINT || sig == syscall.SIGQUIT)
-			if pid == 0 || !fromTerminal {
-				send(sig)
+		case f.pid = <-f.started:
+			f.started = nil
+			for _, sig := range f.pending {
+				f.send(sig)
 			}
 		case <-deadline:
-			out.TimedOut = true
-			send(syscall.SIGTERM)
+			f.timedOut = true
+			f.send(syscall.SIGTERM)
 			kill = time.After(grace)
 		case <-kill:
-			c.kill()
-		case ws := <-ended:
-			if started != nil {
-				pid = <-started // its senders have ended
-			}
-			out.Status = statusOf(ws)
-			if out.TimedOut {
-				out.Status = StatusTimeout
-			}
-			for _, sig := range got {
-				if sig := sig.(syscall.Signal); out.Status == 128+int(sig) {
-					out.Signal = sig
-				}
-			}
-			return out, pid > 0
+			f.kill()
+		case <-f.ended:
+			return
+		}
+	}
+}
+
+// running is the command's process number, 0 where it is not known yet.
+func (f *forwarder) running() int {
+	if f.pid == 0 && f.started == nil {
+		f.pid = f.command(false)
+	}
+	return f.pid
+}
+
+// send sends a signal to the command, as soon as that runs.
+func (f *forwarder) send(sig syscall.Signal) {
+	switch pid := f.running(); {
+	case pid > 0:
+		_ = syscall.Kill(pid, sig) // it may have ended
+	case pid == 0:
+		f.pending = append(f.pending, sig)
+		if f.started == nil {
+			started := make(chan int, 1)
+			go func() { started <- f.command(true) }()
+			f.started = started
 		}
 	}
 }

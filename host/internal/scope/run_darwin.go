@@ -50,9 +50,8 @@ func (sc *Scope) run(s *system.System, program string, argv []string, timeout ti
 		kill = func() { _ = syscall.Kill(-pid, syscall.SIGKILL) }
 		defer kill()
 	}
-	started := make(chan int, 1)
-	started <- pid
-	c := child{pid: pid, started: started, signals: signals, foreground: foreground && !ownGroup, kill: kill}
+	command := func(bool) int { return pid }
+	c := child{pid: pid, command: command, signals: signals, foreground: foreground && !ownGroup, kill: kill}
 	out, _ := c.wait(timeout)
 	return out, nil
 }

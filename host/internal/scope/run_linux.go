@@ -41,6 +41,10 @@ func (sc *Scope) run(s *system.System, program string, argv []string, timeout ti
 	if err != nil {
 		return Outcome{}, err
 	}
+	rules, ok := filter(s.Arch)
+	if !ok {
+		return Outcome{}, problem.New("", "exec", "knows no system call filter for %s, and nothing runs unconfined", s.Arch)
+	}
 	// PR_SET_PDEATHSIG, which ends bubblewrap with this process, is bound to
 	// the thread that started it.
 	runtime.LockOSThread()
@@ -52,11 +56,11 @@ func (sc *Scope) run(s *system.System, program string, argv []string, timeout ti
 	}
 	defer ready.Close()
 	defer readyInner.Close()
-	filterIn, filter, err := os.Pipe()
+	filter, err := memFile("filter", rules)
 	if err != nil {
 		return Outcome{}, err
 	}
-	defer filterIn.Close()
+	defer filter.Close()
 	stdin, finishStdin, err := source(s.Stdin)
 	if err != nil {
 		return Outcome{}, err
@@ -74,16 +78,13 @@ func (sc *Scope) run(s *system.System, program string, argv []string, timeout ti
 	defer finishStderr()
 
 	args := append([]string{"bwrap"}, sc.BwrapArgs()...)
-	if prog, ok := ttyFilter(s.Arch); ok {
-		args = append(args, "--seccomp", fmt.Sprint(fdFilter))
-		if _, err := filter.Write(prog); err != nil { // it fits into the pipe
-			return Outcome{}, err
+	if os.Getuid() == 0 { // to whom bubblewrap leaves all
+		args = append(args, "--cap-drop", "ALL")
+		for _, c := range rootCaps {
+			args = append(args, "--cap-add", c)
 		}
-	} else {
-		args = append(args, "--new-session")
 	}
-	filter.Close()
-	args = append(args, "--", "/bin/sh", "-c", starter, "sh")
+	args = append(args, "--seccomp", fmt.Sprint(fdFilter), "--", "/bin/sh", "-c", starter, "sh")
 	foreground, terminal := terminalState()
 	if terminal {
 		args = append(args, s.Exe, InnerVerb, ignoredSignals(), program)
@@ -92,7 +93,7 @@ func (sc *Scope) run(s *system.System, program string, argv []string, timeout ti
 	}
 	// A file, not a pipe: bubblewrap's last process, which is killed when the
 	// first has ended, would keep a pipe open for some time.
-	complaint, err := memFile("bwrap")
+	complaint, err := memFile("complaint", nil)
 	if err != nil {
 		return Outcome{}, err
 	}
@@ -104,17 +105,18 @@ func (sc *Scope) run(s *system.System, program string, argv []string, timeout ti
 	} else {
 		signal.Notify(signals, forwarded...)
 	}
-	files := []*os.File{stdin, stdout, complaint, filterIn, readyInner, stderr}
+	files := []*os.File{stdin, stdout, complaint, filter, readyInner, stderr}
 	pid, err := start(s, "", bwrap, append(args, argv...), files, &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: !terminal})
-	signal.Notify(signals, forwarded...)
+	if terminal {
+		signal.Notify(signals, forwarded...)
+	}
 	if err != nil {
 		return Outcome{}, err
 	}
 	readyInner.Close()
 
-	started := make(chan int, 1)
-	go func() { started <- awaitReady(ready) }()
-	c := child{pid: pid, started: started, signals: signals, foreground: foreground, kill: func() { _ = syscall.Kill(pid, syscall.SIGKILL) }}
+	command := func(wait bool) int { return commandPID(ready, wait) }
+	c := child{pid: pid, command: command, signals: signals, foreground: foreground, kill: func() { _ = syscall.Kill(pid, syscall.SIGKILL) }}
 	out, ran := c.wait(timeout)
 	if !ran && !out.TimedOut {
 		text, _ := io.ReadAll(io.NewSectionReader(complaint, 0, 4096))
@@ -122,6 +124,11 @@ func (sc *Scope) run(s *system.System, program string, argv []string, timeout ti
 	}
 	return out, nil
 }
+
+// rootCaps are what a command of root's keeps: what builds in containers need,
+// and what cannot undo a mount or go around it by way of a device, a module or
+// a file handle.
+var rootCaps = []string{"CAP_CHOWN", "CAP_DAC_OVERRIDE", "CAP_FOWNER", "CAP_FSETID", "CAP_KILL", "CAP_SETGID", "CAP_SETUID", "CAP_NET_BIND_SERVICE"}
 
 // Inner gives signals back the meaning that they had outside and becomes the
 // command. Its arguments are the signals that stay ignored, the program and the
@@ -154,13 +161,18 @@ func ignoredSignals() string {
 	return strings.Join(names, ",")
 }
 
-// memFile is an empty file without a name.
-func memFile(name string) (*os.File, error) {
+// memFile is a file without a name that holds data.
+func memFile(name string, data []byte) (*os.File, error) {
 	fd, err := unix.MemfdCreate(name, unix.MFD_CLOEXEC)
 	if err != nil {
 		return nil, err
 	}
-	return os.NewFile(uintptr(fd), name), nil
+	f := os.NewFile(uintptr(fd), name)
+	if _, err := f.WriteAt(data, 0); err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
 }
 
 // readySocket is a pair of connected sockets. The first tells of each message
@@ -176,10 +188,21 @@ func readySocket() (here, inner *os.File, err error) {
 	return os.NewFile(uintptr(fds[0]), "ready"), os.NewFile(uintptr(fds[1]), "ready"), nil
 }
 
-// awaitReady returns the command's process number, or -1 if it never starts.
-func awaitReady(ready *os.File) int {
+// commandPID returns the command's process number, or -1 if it never starts.
+// Before that is known it waits, or returns 0.
+func commandPID(ready *os.File, wait bool) int {
+	flags := unix.MSG_DONTWAIT
+	if wait {
+		flags = 0
+	}
 	buf, oob := make([]byte, 1), make([]byte, unix.CmsgSpace(unix.SizeofUcred))
-	n, oobn, _, _, err := unix.Recvmsg(int(ready.Fd()), buf, oob, 0)
+	n, oobn, _, _, err := unix.Recvmsg(int(ready.Fd()), buf, oob, flags)
+	for errors.Is(err, unix.EINTR) {
+		n, oobn, _, _, err = unix.Recvmsg(int(ready.Fd()), buf, oob, flags)
+	}
+	if errors.Is(err, unix.EAGAIN) {
+		return 0
+	}
 	if err != nil || n == 0 {
 		return -1
 	}

@@ -1,14 +1,17 @@
 package scope
 
 import (
+	"archive/zip"
 	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -17,6 +20,7 @@ import (
 	"time"
 
 	"github.com/creack/pty"
+	"golang.org/x/sys/unix"
 
 	"github.com/research-harness/harness/host/internal/problem"
 	"github.com/research-harness/harness/host/internal/system"
@@ -29,6 +33,13 @@ func TestMain(m *testing.M) {
 		case InnerVerb:
 			fmt.Fprintln(os.Stderr, Inner(system.Host(), os.Args[2:]))
 			os.Exit(2)
+		case "probe":
+			if err := probes[os.Args[2]](os.Args[3:]); err != nil {
+				fmt.Println(err)
+				os.Exit(1)
+			}
+			fmt.Println("ok")
+			os.Exit(0)
 		case "exec": // HOME and the current directory are the caller's
 			s := system.Host()
 			home, err := s.Home()
@@ -131,18 +142,21 @@ func TestWorkspaceScope_GoBuildCacheWritable(t *testing.T) {
 	// The same home, the caches elsewhere.
 	cache := p.home + "/.cache/go-build"
 	t.Run("a cache behind a linked ~/.cache", func(t *testing.T) {
-		moved := t.TempDir() + "/cache"
-		if err := os.Rename(p.home+"/.cache", moved); err != nil {
+		moved := outsideTemp(t) + "/cache"
+		if err := os.CopyFS(moved, os.DirFS(p.home+"/.cache")); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename(p.home+"/.cache", p.home+"/cache"); err != nil {
 			t.Fatal(err)
 		}
 		if err := os.Symlink(moved, p.home+"/.cache"); err != nil {
 			t.Fatal(err)
 		}
-		if r := p.mustRun(build); r.Stderr != "" {
+		if r := p.mustRun(build + " && touch ~/.cache/x"); r.Stderr != "" {
 			t.Errorf("the build is not warm: %s", r.Stderr)
 		}
 		os.Remove(p.home + "/.cache")
-		if err := os.Rename(moved, p.home+"/.cache"); err != nil {
+		if err := os.Rename(p.home+"/cache", p.home+"/.cache"); err != nil {
 			t.Fatal(err)
 		}
 	})
@@ -154,7 +168,7 @@ func TestWorkspaceScope_GoBuildCacheWritable(t *testing.T) {
 		os.RemoveAll(p.ws + "/.gocache")
 	})
 	t.Run("XDG_CACHE_HOME outside home", func(t *testing.T) {
-		xdg := t.TempDir()
+		xdg := outsideTemp(t)
 		if err := os.CopyFS(xdg+"/go-build", os.DirFS(cache)); err != nil {
 			t.Fatal(err)
 		}
@@ -162,10 +176,31 @@ func TestWorkspaceScope_GoBuildCacheWritable(t *testing.T) {
 			t.Errorf("GOCACHE is %q, want it in %q", r.Stdout, xdg)
 		}
 	})
-	t.Run("GOPATH with two elements and writable modules", func(t *testing.T) {
+	t.Run("GOPATH with two elements", func(t *testing.T) {
 		a, b := p.home+"/a", p.home+"/b"
 		p.mkdir(b + "/pkg")
-		p.mustRun(build+" && touch "+a+"/pkg/mod-a "+b+"/pkg/mod-b", "GOPATH="+a+":"+b, "GOFLAGS=-modcacherw")
+		p.mustRun(build+" && touch "+a+"/pkg/mod-a "+b+"/pkg/mod-b", "GOPATH="+a+":"+b)
+	})
+	t.Run("GOFLAGS=-modcacherw leaves modules that can be removed", func(t *testing.T) {
+		proxy := moduleProxy(t)
+		r := p.mustRun("go mod download -json example.com/dep@v1.0.0 && rm -r ~/go/pkg/mod/example.com",
+			"GOPROXY=file://"+proxy, "GOSUMDB=off", "GOFLAGS=-modcacherw -mod=mod")
+		if !strings.Contains(r.Stdout, "go/pkg/mod/example.com/dep@v1.0.0") {
+			t.Errorf("output %s", r.Stdout)
+		}
+	})
+	t.Run("a read-only cache that is warm", func(t *testing.T) {
+		out := p.underMounts(t, "mount --bind $HOME/.cache $HOME/.cache && mount -o remount,bind,ro $HOME/.cache",
+			"go build ./... && echo built; touch ~/.cache/x || echo read-only")
+		if !strings.Contains(out, "built\n") || !strings.Contains(out, "read-only\n") {
+			t.Errorf("output %s", out)
+		}
+	})
+	t.Run("a cache on another file system", func(t *testing.T) {
+		out := p.underMounts(t, "mount -t tmpfs tmpfs $HOME/.cache", build+" && go build -v ./... && stat -f -c %T ~/.cache/go-build")
+		if !strings.Contains(out, "tmpfs\n") {
+			t.Errorf("output %s", out)
+		}
 	})
 	t.Run("GOCACHE=off fails as it does outside", func(t *testing.T) {
 		r := p.run(p.system("GOCACHE=off"), Options{}, "go build ./...")
@@ -177,6 +212,63 @@ func TestWorkspaceScope_GoBuildCacheWritable(t *testing.T) {
 		p.write(p.home+"/.config/go/env", "GOMODCACHE="+p.home+"/mods\n")
 		p.mustRun("go build ./... && touch " + p.home + "/mods/x")
 	})
+}
+
+// outsideTemp is a directory that is not below one that every command may
+// write, unlike the test's own.
+func outsideTemp(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("/var/tmp", "scope")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	return dir
+}
+
+// moduleProxy is a directory that serves the module example.com/dep.
+func moduleProxy(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	at := dir + "/example.com/dep/@v"
+	if err := os.MkdirAll(at, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	var archive bytes.Buffer
+	z := zip.NewWriter(&archive)
+	for name, content := range map[string]string{"go.mod": "module example.com/dep\n", "dep.go": "package dep\n"} {
+		w, err := z.Create("example.com/dep@v1.0.0/" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		io.WriteString(w, content)
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for name, content := range map[string]string{"list": "v1.0.0\n", "v1.0.0.info": `{"Version": "v1.0.0"}`, "v1.0.0.mod": "module example.com/dep\n", "v1.0.0.zip": archive.String()} {
+		if err := os.WriteFile(at+"/"+name, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// underMounts runs a script in the scope where other mounts were made before,
+// and returns what it prints.
+func (p *place) underMounts(t *testing.T, mounts, script string) string {
+	t.Helper()
+	if out, err := exec.Command("unshare", "-rm", "true").CombinedOutput(); err != nil {
+		t.Skipf("no mounts can be made: %v: %s", err, out)
+	}
+	cmd := exec.Command("unshare", "-rm", "sh", "-c", mounts+` && exec "$0" exec sh -c "$1"`, os.Args[0], script)
+	cmd.Dir, cmd.Env = p.ws, p.env
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return string(out)
 }
 
 func TestWorkspaceScope_MktempWorks(t *testing.T) {
@@ -577,7 +669,10 @@ func TestCtrlZAndForeground(t *testing.T) {
 	term.send(Quote([]string{os.Args[0], "exec", "sh", "-c", "echo ready; read x; echo got $x"}) + "\n")
 	term.expect("\nready")
 	term.send("\x1a")
-	term.expect("Stopped")
+	poll(t, func() bool { // the shell throws away what is typed before its prompt
+		_, after, ok := strings.Cut(term.text(), "Stopped")
+		return ok && strings.HasSuffix(after, "$ ")
+	}, func() string { return "no prompt:\n" + term.text() })
 	term.send("echo shell $((40+2)); fg\n")
 	term.expect("shell 42")
 	term.send("word\n")
@@ -599,18 +694,137 @@ func TestCommandCannotTypeIntoTheTerminal(t *testing.T) {
 	term.expect("refused Operation not permitted")
 }
 
-func TestTTYFilter(t *testing.T) {
-	prog, ok := ttyFilter("amd64")
-	if !ok || len(prog)%8 != 0 {
-		t.Fatalf("program of %d bytes, %v", len(prog), ok)
+// A command in the sandbox told a server outside, such as tmux, to run
+// something for it.
+func TestServersOutsideCannotBeReached(t *testing.T) {
+	needBwrap(t)
+	p := newPlace(t)
+	abstract := fmt.Sprintf("@scope-test-%d", os.Getpid())
+	for rule, address := range map[string]string{"a socket in the workspace": p.ws + "/s", "one without a name in the file system": abstract} {
+		t.Run(rule, func(t *testing.T) {
+			l, err := net.Listen("unix", address)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer l.Close()
+			accepted := make(chan struct{})
+			go func() {
+				if c, err := l.Accept(); err == nil {
+					c.Close()
+					close(accepted)
+				}
+			}()
+			if out := p.probe("dial", "unix", address); !strings.Contains(out, "operation not permitted") {
+				t.Errorf("inside: %q", out)
+			}
+			select {
+			case <-accepted:
+				t.Error("the server was reached")
+			default:
+			}
+		})
 	}
-	other, _ := ttyFilter("arm64")
-	if !bytes.Equal(prog, other) {
-		t.Error("the program depends on the machine")
+}
+
+func TestSystemCalls(t *testing.T) {
+	needBwrap(t)
+	p := newPlace(t)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
 	}
-	if _, ok := ttyFilter("riscv64"); ok {
-		t.Error("the program claims to know riscv64")
+	defer l.Close()
+	for _, tt := range []struct {
+		rule, want string
+		args       []string
+	}{
+		{"TCP to this machine works", "ok", []string{"dial", "tcp", l.Addr().String()}},
+		{"TCP between processes inside works, as in tests of servers", "ok", []string{"loopback"}},
+		{"a pair of UNIX sockets works", "ok", []string{"pair"}},
+		{"there is no io_uring", "function not implemented", []string{"uring"}},
+		{"no user namespace, in which the mounts could be moved aside", "operation not permitted", []string{"userns"}},
+		{"no mount", "operation not permitted", []string{"mount"}},
+		{"threads and processes work", "ok", []string{"fork"}},
+		{"no capability that undoes a mount", "ok", []string{"caps"}},
+	} {
+		t.Run(tt.rule, func(t *testing.T) {
+			if out := p.probe(tt.args...); !strings.Contains(out, tt.want) {
+				t.Errorf("inside: %q, want %q", out, tt.want)
+			}
+		})
 	}
+	t.Run("a call of another ABI ends the process", func(t *testing.T) {
+		if runtime.GOARCH != "amd64" {
+			t.Skip("amd64 alone has one in the same word size")
+		}
+		s := p.system()
+		r, err := p.scope(s, Options{}).Capture(s, []string{os.Args[0], "probe", "x32"}, 0)
+		if want := 128 + int(syscall.SIGSYS); err != nil || r.ExitCode != want {
+			t.Errorf("result %+v, %v; want status %d", r, err, want)
+		}
+	})
+}
+
+// probe runs a function of [probes] in the scope and returns what it prints.
+func (p *place) probe(args ...string) string {
+	p.t.Helper()
+	s := p.system()
+	r, err := p.scope(s, Options{}).Capture(s, append([]string{os.Args[0], "probe"}, args...), 0)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return r.Stdout + r.Stderr
+}
+
+// probes are what this program tries as the command in the scope.
+var probes = map[string]func(args []string) error{
+	"dial": func(args []string) error {
+		c, err := net.Dial(args[0], args[1])
+		if err == nil {
+			c.Close()
+		}
+		return err
+	},
+	"loopback": func([]string) error {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return err
+		}
+		defer l.Close()
+		return exec.Command(os.Args[0], "probe", "dial", "tcp", l.Addr().String()).Run()
+	},
+	"pair": func([]string) error {
+		_, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM, 0)
+		return err
+	},
+	"uring": func([]string) error { return call(unix.SYS_IO_URING_SETUP, 1, 0) },
+	"mount": func([]string) error { return syscall.Mount("none", os.TempDir(), "tmpfs", 0, "") },
+	"userns": func([]string) error {
+		cmd := exec.Command("/bin/true")
+		cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWUSER}
+		return cmd.Run()
+	},
+	"fork": func([]string) error { return exec.Command("sh", "-c", "true & wait").Run() },
+	"x32":  func([]string) error { return call(x32|unix.SYS_GETPID, 0, 0) },
+	"caps": func([]string) error {
+		hdr, data := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}, [2]unix.CapUserData{}
+		if err := unix.Capget(&hdr, &data[0]); err != nil {
+			return err
+		}
+		for _, c := range []int{unix.CAP_SYS_ADMIN, unix.CAP_DAC_READ_SEARCH, unix.CAP_SYS_PTRACE, unix.CAP_MKNOD, unix.CAP_SYS_MODULE, unix.CAP_NET_ADMIN} {
+			if data[0].Effective&(1<<c) != 0 {
+				return fmt.Errorf("capability %d", c)
+			}
+		}
+		return nil
+	},
+}
+
+func call(nr, a, b uintptr) error {
+	if _, _, errno := syscall.Syscall(nr, a, b, 0); errno != 0 {
+		return errno
+	}
+	return nil
 }
 
 func TestCreateDropsWhatCannotBeMade(t *testing.T) {

@@ -70,7 +70,7 @@ func New(s *system.System, o Options) (*Scope, error) {
 			return nil, problem.New("", ws, "lies in %s, which governs the harness and stays read-only", paths.Tilde(o.Home, p)).
 				WithHint("choose another directory with --workspace")
 		}
-		if _, err := os.Lstat(p); err == nil && sc.writable(p) {
+		if _, err := os.Lstat(p); err == nil && sc.CanWrite(p) {
 			sc.Protected = appendNew(sc.Protected, p)
 		}
 	}
@@ -116,8 +116,9 @@ func workspace(s *system.System, o Options) (string, error) {
 	return ws, nil
 }
 
-// writable reports whether a command could write p, credentials aside.
-func (sc *Scope) writable(p string) bool {
+// CanWrite reports whether a command could write p, an absolute path,
+// credentials aside.
+func (sc *Scope) CanWrite(p string) bool {
 	root, ok := sc.root(p)
 	return ok && root != sc.Home
 }

@@ -201,6 +201,11 @@ func TestSeatbeltProfile(t *testing.T) {
 (allow file-write* (regex #"^/dev/fd/[0-9]+$") (regex #"^/dev/ttys[0-9]+$"))
 (deny file-write-unlink (literal "/private/tmp/a"))
 (deny file-read* file-write* (literal "/Users/me/.cache/huggingface/token"))
+(deny network-outbound (remote unix-socket))
+(allow network-outbound (remote unix-socket (path-literal "/private/var/run/mDNSResponder")))
+(deny lsopen)
+(deny appleevent-send)
+(deny job-creation)
 `
 	if diff := cmp.Diff(want, sc.SeatbeltProfile()); diff != "" {
 		t.Errorf("profile (-want +got):\n%s", diff)

@@ -35,8 +35,19 @@ func (sc *Scope) SeatbeltProfile() string {
 		}
 		rule("deny", "file-read* file-write*", filter, p)
 	}
+	b.WriteString(seatbeltServers)
 	return b.String()
 }
+
+// seatbeltServers keeps a command from asking a server outside to act for it:
+// by a UNIX socket, but for the one that looks names up, by Launch Services, by
+// an Apple event or by a job of launchd's.
+const seatbeltServers = `(deny network-outbound (remote unix-socket))
+(allow network-outbound (remote unix-socket (path-literal "/private/var/run/mDNSResponder")))
+(deny lsopen)
+(deny appleevent-send)
+(deny job-creation)
+`
 
 // seatbeltString quotes s for a profile, whose strings are Scheme's.
 func seatbeltString(s string) string {

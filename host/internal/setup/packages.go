@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/research-harness/harness/host/internal/problem"
+	"github.com/research-harness/harness/host/internal/srt"
 )
 
 // A manager is a system's package manager.
@@ -19,7 +20,7 @@ type manager struct {
 }
 
 var managers = []manager{
-	{command: "apt-get", refresh: []string{"update", "-q"}, install: []string{"install", "-y", "-q", "--no-install-recommends"}},
+	{command: "apt-get", refresh: []string{"update", "-q"}, install: []string{"install", "-y", "-q", "--no-install-recommends"}, names: map[string]string{"which": "debianutils"}},
 	{command: "dnf", install: []string{"install", "-y"}},
 	{command: "pacman", install: []string{"-S", "--needed", "--noconfirm"}},
 	{command: "zypper", install: []string{"--non-interactive", "install"}},
@@ -27,21 +28,16 @@ var managers = []manager{
 	{command: "brew", install: []string{"install"}, names: map[string]string{"npm": "node"}, asUser: true},
 }
 
-// programs are what srt calls on Linux, and the packages they come in. On
-// macOS it needs none.
-var programs = []struct{ program, pkg string }{
-	{"bwrap", "bubblewrap"}, {"socat", "socat"}, {"rg", "ripgrep"},
-}
+// packages are those of programs that are not called like them.
+var packages = map[string]string{"bwrap": "bubblewrap", "rg": "ripgrep"}
 
 // planPackages adds the step that installs the missing system packages, or
 // says what the user has to type.
 func (p *planner) planPackages(plan *Plan, wantNpm bool) {
 	var missing []string
-	if p.s.OS == "linux" {
-		for _, c := range programs {
-			if p.lookPath(c.program) == "" {
-				missing = append(missing, c.pkg)
-			}
+	for _, program := range srt.Programs(p.s.OS) {
+		if p.lookPath(program) == "" {
+			missing = append(missing, cmp.Or(packages[program], program))
 		}
 	}
 	if wantNpm && p.lookPath("npm") == "" {

@@ -5,7 +5,7 @@ import (
 	"io/fs"
 	"os"
 
-	"github.com/research-harness/harness/host/internal/problem"
+	"github.com/research-harness/harness/host/internal/files"
 )
 
 // replaceDir puts the directory fresh in old's place, in one step where the
@@ -20,10 +20,10 @@ func replaceDir(fresh, old string) error {
 	}
 	aside := fresh + ".old"
 	if err := os.Rename(old, aside); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return problem.New(old, "", "%w", errors.Unwrap(err))
+		return files.Problem(old, err)
 	}
 	if err := os.Rename(fresh, old); err != nil {
-		return errors.Join(problem.New(old, "", "%w", errors.Unwrap(err)), os.Rename(aside, old))
+		return errors.Join(files.Problem(old, err), os.Rename(aside, old))
 	}
 	return os.RemoveAll(aside)
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/Masterminds/semver/v3"
 
+	"github.com/research-harness/harness/host/internal/files"
 	"github.com/research-harness/harness/host/internal/layout"
 	"github.com/research-harness/harness/host/internal/problem"
 )
@@ -53,7 +54,7 @@ exec "$node" -r %s %s "$@"
 // Node returns the Node that the srt command starts, or "" where setup has
 // not written that command.
 func Node(at layout.Layout) string {
-	data, err := os.ReadFile(at.Srt())
+	data, err := files.Read(at.Srt())
 	if err != nil || !strings.Contains(string(data), "\n"+mark+"\n") {
 		return ""
 	}
@@ -99,7 +100,7 @@ func (p *planner) planRuntime(ctx context.Context, plan *Plan) (wantNpm bool, er
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 	case err != nil:
-		return false, problem.New(p.at.Srt(), "", "%w", errors.Unwrap(err))
+		return false, files.Problem(p.at.Srt(), err)
 	case info.IsDir():
 		return false, problem.New(p.at.Srt(), "", "is a directory").WithHint("move it away")
 	case Node(p.at) == "" && !p.opts.Force:
@@ -124,7 +125,7 @@ func (p *planner) planRuntime(ctx context.Context, plan *Plan) (wantNpm bool, er
 		plan.Steps = append(plan.Steps, Step{text, p.install})
 		return true, nil
 	}
-	if have, err := os.ReadFile(p.at.Srt()); err != nil || !bytes.Equal(have, wrapper(p.at.SrtPackage(), node)) || info.Mode() != 0o755 {
+	if have, err := files.Read(p.at.Srt()); err != nil || !bytes.Equal(have, wrapper(p.at.SrtPackage(), node)) || info.Mode() != 0o755 {
 		plan.Steps = append(plan.Steps, Step{"write " + p.tilde(p.at.Srt()), func(context.Context) error { return p.writeWrapper(node) }})
 	}
 	return false, ctx.Err()
@@ -142,7 +143,7 @@ func (p *planner) writeWrapper(node string) error {
 func (p *planner) installed(ctx context.Context) (node string, whole bool) {
 	pkg := p.at.SrtPackage()
 	for name, want := range packageFiles() {
-		if have, err := os.ReadFile(filepath.Join(pkg, name)); err != nil || !bytes.Equal(have, want) {
+		if have, err := files.Read(filepath.Join(pkg, name)); err != nil || !bytes.Equal(have, want) {
 			return "", false
 		}
 	}
@@ -222,7 +223,7 @@ func (p *planner) install(ctx context.Context) error {
 	p.sweep()
 	fresh, err := os.MkdirTemp(p.at.Share(), freshPrefix)
 	if err != nil {
-		return problem.New(p.at.Share(), "", "%w", errors.Unwrap(err))
+		return files.Problem(p.at.Share(), err)
 	}
 	defer os.RemoveAll(fresh)
 	if err := p.disk.Chmod(fresh, 0o755); err != nil {

@@ -66,11 +66,11 @@ func (p *planner) apply(ctx context.Context, progress func(Step)) (*Plan, error)
 	if err != nil || len(plan.Steps) == 0 {
 		return plan, err
 	}
-	release, err := lock.Acquire(ctx, p.disk, p.at)
+	l, err := lock.Acquire(ctx, p.disk, p.at)
 	if err != nil {
 		return nil, err
 	}
-	defer release()
+	defer l.Release()
 	// Another setup may have done it all while this one waited.
 	if plan, err = p.plan(ctx); err != nil {
 		return nil, err

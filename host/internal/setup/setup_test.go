@@ -74,7 +74,7 @@ func newMachine(t *testing.T, opts Options) *machine {
 		at: layout.Layout{Home: m.home}, opts: opts, top: dir,
 	}
 	m.script(filepath.Join(dir, "node24"), fakeNode("24.21.0"))
-	for _, name := range []string{"bwrap", "socat", "rg"} {
+	for _, name := range []string{"bwrap", "socat", "rg", "which"} {
 		m.program(name, "")
 	}
 	m.program("npm", fakeNpm)

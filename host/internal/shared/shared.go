@@ -3,10 +3,15 @@
 package shared
 
 import (
+	"cmp"
 	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/research-harness/harness/host/internal/netrules"
 	"github.com/research-harness/harness/host/internal/origin"
+	"github.com/research-harness/harness/host/internal/paths"
 	"github.com/research-harness/harness/host/internal/policy"
 	"github.com/research-harness/harness/host/internal/profile"
 	"github.com/research-harness/harness/host/internal/sources"
@@ -41,7 +46,10 @@ func Load(s *system.System, home, source, profileFile string) (*Set, error) {
 	if set.Rules, err = policy.Parse(set.Sources.Policy.Name, set.Sources.Policy.Data); err != nil {
 		return nil, err
 	}
-	return set, set.expand(append(allow, set.Profile.Allow...), append(deny, set.Profile.Deny...), set.toolchain(s))
+	if err := set.expand(append(allow, set.Profile.Allow...), append(deny, set.Profile.Deny...), set.toolchain(s)); err != nil {
+		return nil, err
+	}
+	return set, set.checkWorkspaces()
 }
 
 // LoadPaths is Load for who needs no more than the template's own paths, at
@@ -80,6 +88,32 @@ func (set *Set) expand(allow, deny, caches []origin.Value) error {
 	values[template.ToolchainCaches] = template.List(caches...)
 	set.Template, err = tmpl.Expand(values)
 	return err
+}
+
+// checkWorkspaces refuses a workspace that would open what stays closed, and
+// one that the template closes.
+func (set *Set) checkWorkspaces() error {
+	sb := set.Template.Sandbox
+	closed := slices.DeleteFunc(slices.Concat(sb.DenyWrite, sb.DenyRead, sb.Credentials), func(v origin.Value) bool {
+		return paths.IsGlob(v.Text)
+	})
+	for _, w := range set.Profile.Workspaces {
+		dir := paths.Expand(set.Home, w.Text)
+		if i := strings.IndexAny(dir, "*?["); i >= 0 { // a pattern reaches what is beside it
+			dir = filepath.Dir(dir[:i] + "x")
+		}
+		why := cmp.Or(toolchain.Refused(dir, set.Home), toolchain.Refused(paths.Real(dir), set.Home))
+		for _, c := range closed {
+			if p := paths.Expand(set.Home, c.Text); why == "" && paths.AtOrBelow(dir, p) {
+				why = "is closed by " + c.Origin.String()
+			}
+		}
+		if why != "" {
+			return w.Origin.Problem("%q cannot be a workspace: it %s", w.Text, why).
+				WithHint(`name a directory of projects, such as "~/Research" or "/data/me"`)
+		}
+	}
+	return nil
 }
 
 // toolchain is the list that {toolchain_caches} stands for.

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 
 	"github.com/research-harness/harness/host/defaults"
+	"github.com/research-harness/harness/host/internal/files"
 	"github.com/research-harness/harness/host/internal/problem"
 	"github.com/research-harness/harness/host/internal/system"
 )
@@ -51,7 +52,7 @@ func Load(s *system.System, dir string) (*Sources, error) {
 		case errors.Is(err, fs.ErrNotExist):
 			return nil, problem.New(dir, key, "there is no such directory")
 		case err != nil:
-			return nil, unreadable(dir, err)
+			return nil, files.Problem(dir, err)
 		case !info.IsDir():
 			return nil, problem.New(dir, key, "is not a directory")
 		}
@@ -78,23 +79,13 @@ func Load(s *system.System, dir string) (*Sources, error) {
 func read(dir, name string) (Source, error) {
 	if dir != "" {
 		path := filepath.Join(dir, name)
-		data, err := os.ReadFile(path)
-		switch {
-		case err == nil:
-			return Source{Name: path, Data: data}, nil
-		case !errors.Is(err, fs.ErrNotExist):
-			return Source{}, unreadable(path, err)
+		data, err := files.Read(path)
+		if !errors.Is(err, fs.ErrNotExist) {
+			return Source{Name: path, Data: data}, err
 		}
 		if target, err := os.Readlink(path); err == nil {
 			return Source{}, problem.New(path, "", "is a symbolic link to %s, which does not exist", target)
 		}
 	}
 	return Source{Name: name, Data: defaults.Read(name), Embedded: true}, nil
-}
-
-func unreadable(path string, err error) error {
-	if pe, ok := errors.AsType[*fs.PathError](err); ok {
-		err = pe.Err
-	}
-	return problem.New(path, "", "%w", err)
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/research-harness/harness/host/internal/origin"
+	"github.com/research-harness/harness/host/internal/problem"
 )
 
 // Policy is one frontend's srt settings, each entry with where it came from.
@@ -83,7 +84,7 @@ func (s Settings) Encode() []byte {
 func Decode(data []byte) (Settings, error) {
 	var s Settings
 	err := json.Unmarshal(data, &s)
-	return s, err
+	return s, problem.JSON(err)
 }
 
 // Policy gives every entry of s the origin source and its key.

@@ -4,7 +4,9 @@
 package system
 
 import (
+	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -60,6 +62,27 @@ func (s *System) Getenv(key string) string {
 	return v
 }
 
+// defaultDirs are what programs take for a variable that is unset, below home.
+var defaultDirs = map[string]string{
+	"CLAUDE_CONFIG_DIR": ".claude",
+	"XDG_CACHE_HOME":    ".cache",
+	"XDG_CONFIG_HOME":   ".config",
+	"XDG_DATA_HOME":     ".local/share",
+	"XDG_STATE_HOME":    ".local/state",
+}
+
+// Choice returns the value of a variable by which the user tells a program
+// where to keep its files, and whether the user did. To be empty, or to name
+// the place that the program takes anyway, is to be unset: which of them it is
+// differs between a user's shells and means nothing.
+func (s *System) Choice(key string) (string, bool) {
+	v, ok := s.LookupEnv(key)
+	if dir := defaultDirs[key]; v == "" || dir != "" && filepath.Clean(v) == filepath.Join(s.Getenv("HOME"), dir) {
+		return "", false
+	}
+	return v, ok
+}
+
 // Home returns the real path of $HOME. HOME unset, relative, "/" or no
 // directory is a problem.
 func (s *System) Home() (string, error) {
@@ -72,15 +95,32 @@ func (s *System) Home() (string, error) {
 	}
 	real, err := filepath.EvalSymlinks(home)
 	if err != nil {
-		return "", problem.New("", "HOME", "%w", err)
+		if pe, ok := errors.AsType[*fs.PathError](err); ok {
+			err = pe.Err
+		}
+		return "", problem.New("", "HOME", "%s: %w", home, err).WithHint("export HOME=/home/you")
 	}
 	if real == "/" {
 		return "", problem.New("", "HOME", "is the root directory").WithHint("export HOME=/home/you")
 	}
 	if info, err := os.Stat(real); err != nil || !info.IsDir() {
-		return "", problem.New("", "HOME", "%s is not a directory", home)
+		return "", problem.New("", "HOME", "%s is not a directory", home).WithHint("export HOME=/home/you")
 	}
 	return real, nil
+}
+
+// For is the world of a user of another machine whose home directory is home.
+// Of this one's environment it has what names the harness's own files, and
+// where programs are.
+func (s *System) For(home string) *System {
+	other := *s
+	other.Env = []string{"HOME=" + home}
+	for _, kv := range s.Env {
+		if strings.HasPrefix(kv, "PATH=") || strings.HasPrefix(kv, "RESEARCH_HARNESS_") {
+			other.Env = append(other.Env, kv)
+		}
+	}
+	return &other
 }
 
 // Abs makes a path that the user named absolute and clean.

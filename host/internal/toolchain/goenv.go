@@ -1,10 +1,10 @@
 package toolchain
 
 import (
-	"os"
 	"path/filepath"
 	"strings"
 
+	"github.com/research-harness/harness/host/internal/files"
 	"github.com/research-harness/harness/host/internal/system"
 )
 
@@ -34,7 +34,7 @@ func newGoEnv(s *system.System, home string) goEnv {
 	if !filepath.IsAbs(file) {
 		return e
 	}
-	data, err := os.ReadFile(file)
+	data, err := files.Read(file)
 	if err != nil {
 		return e
 	}

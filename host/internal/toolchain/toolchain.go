@@ -141,13 +141,17 @@ var systemPaths = []string{
 	"/Applications", "/Library", "/System", "/private/etc", "/private/var/db",
 }
 
+// homePaths are beside [protected.Paths] what no directory of work holds. All
+// begin with "~/".
+var homePaths = []string{"~/.config/systemd", "~/Library/Keychains", "~/Library/LaunchAgents"}
+
 // guarded returns what no value may hold or lie in, as spelled and resolved.
 func guarded(home string) []string {
-	all := slices.Clone(systemPaths)
+	all := append(slices.Clone(systemPaths), fmt.Sprintf("/run/user/%d/systemd", os.Getuid()))
 	if home != "" {
 		all = slices.DeleteFunc(all, func(p string) bool { return paths.AtOrBelow(home, p) })
 		dirs := map[string]string{} // few hold all
-		for _, p := range protected.Paths() {
+		for _, p := range append(protected.Paths(), homePaths...) {
 			p = paths.Expand(home, p)
 			dir, base := filepath.Split(p)
 			if dirs[dir] == "" {
@@ -179,8 +183,10 @@ func refuse(dir, home string, guard []string) string {
 	}
 	for _, p := range guard {
 		switch {
-		case paths.AtOrBelow(dir, p):
+		case dir == p:
 			return "is protected"
+		case paths.AtOrBelow(dir, p):
+			return "lies in " + paths.Tilde(home, p) + ", which is protected"
 		case paths.Below(p, dir):
 			return "holds " + paths.Tilde(home, p) + ", which is protected"
 		}

@@ -184,7 +184,7 @@ func TestWritableDirs(t *testing.T) {
 			env:  []string{"TMPDIR=$H/.ssh", "XDG_CACHE_HOME=$H/.ssh/x", "GOCACHE=$H/.config", "GOMODCACHE=$O/aws"},
 			want: []string{tmp, cache},
 			warn: []string{
-				"TMPDIR: ~/.ssh is protected", "XDG_CACHE_HOME: ~/.ssh/x is protected", "GOCACHE: ~/.config holds ~/.config/fish, which is protected",
+				"TMPDIR: ~/.ssh is protected", "XDG_CACHE_HOME: ~/.ssh/x lies in ~/.ssh, which is protected", "GOCACHE: ~/.config holds ~/.config/fish, which is protected",
 				"GOMODCACHE: $O/aws is protected",
 			},
 		},

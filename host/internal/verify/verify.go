@@ -25,6 +25,7 @@ import (
 	"github.com/research-harness/harness/host/internal/access"
 	"github.com/research-harness/harness/host/internal/audit"
 	"github.com/research-harness/harness/host/internal/explain"
+	"github.com/research-harness/harness/host/internal/files"
 	"github.com/research-harness/harness/host/internal/front"
 	"github.com/research-harness/harness/host/internal/launch"
 	"github.com/research-harness/harness/host/internal/layout"
@@ -51,24 +52,37 @@ type Report struct {
 // no byte of one. An error is a fault of the machine or the arguments; what is
 // wrong with the settings is a finding.
 func Run(ctx context.Context, s *system.System, set *render.Set, names []string, progress func(string)) ([]Report, error) {
-	if len(names) == 0 {
-		for _, f := range set.Chosen {
-			names = append(names, f.Name)
-		}
+	frontends := set.Chosen
+	if len(names) > 0 {
+		frontends = nil
 	}
-	var out []Report
 	for _, name := range names {
-		i := slices.IndexFunc(set.Chosen, func(f render.Frontend) bool { return f.Name == name })
-		if i < 0 {
-			return nil, problem.New("", name, "is not a chosen frontend").WithHint("harness install --apply")
-		}
-		policy, err := set.Policy(name)
+		f, err := set.Find(name)
 		if err != nil {
 			return nil, err
 		}
-		progress("verifying " + name)
-		v := &verifier{s: s, set: set, frontend: set.Chosen[i], at: layout.Layout{Home: set.Home}, policy: policy}
-		v.report.Frontend = name
+		if !slices.ContainsFunc(set.Chosen, func(c render.Frontend) bool { return c.Name == f.Name }) {
+			list := ""
+			for _, c := range set.Chosen {
+				list += fmt.Sprintf("%q, ", c.Name)
+			}
+			file := cmp.Or(set.Profile.File, layout.Layout{Home: set.Home}.Profile())
+			return nil, problem.New(file, "setup.frontends", "does not choose %s, so nothing is installed for it", f.Name).
+				WithHint("set [setup] frontends = [%s%q] in it, then type: harness install --apply", list, f.Name)
+		}
+		if !slices.ContainsFunc(frontends, func(c render.Frontend) bool { return c.Name == f.Name }) {
+			frontends = append(frontends, f)
+		}
+	}
+	var out []Report
+	for _, f := range frontends {
+		policy, err := set.Policy(f.Name)
+		if err != nil {
+			return nil, err
+		}
+		progress("verifying " + f.Name)
+		v := &verifier{s: s, set: set, frontend: f, at: layout.Layout{Home: set.Home}, policy: policy}
+		v.report.Frontend = f.Name
 		if err := v.run(ctx); err != nil {
 			return nil, err
 		}
@@ -158,7 +172,7 @@ func (v *verifier) tempDir() string {
 func (v *verifier) find(id string, s audit.Severity, subject, fix, format string, args ...any) {
 	v.report.Findings = append(v.report.Findings, audit.Finding{
 		ID: id, Frontend: v.frontend.Name, Severity: s, Subject: paths.Tilde(v.set.Home, subject),
-		Message: fmt.Sprintf(format, args...), Fix: fix,
+		Message: problem.OneLine(fmt.Sprintf(format, args...)), Fix: fix,
 	})
 }
 
@@ -169,9 +183,9 @@ const again = "harness install --apply"
 // are tried all the same.
 func (v *verifier) installed() bool {
 	file := v.at.Settings(v.frontend.Name)
-	data, err := os.ReadFile(file)
+	data, err := files.Read(file)
 	if err != nil {
-		v.find("settings-missing", audit.Error, file, again, "%s cannot be read: %s", paths.Tilde(v.set.Home, file), cause(err))
+		v.find("settings-missing", audit.Error, file, again, "%s cannot be read: %s", paths.Tilde(v.set.Home, file), errors.Unwrap(err))
 		return false
 	}
 	if bytes.Equal(data, v.policy.Settings().Encode()) {
@@ -179,7 +193,7 @@ func (v *verifier) installed() bool {
 	}
 	settings, err := srt.Decode(data)
 	if err != nil {
-		v.find("settings-broken", audit.Error, file, again, "%s is no settings file: %v", paths.Tilde(v.set.Home, file), err)
+		v.find("settings-broken", audit.Error, file, again, "%s: %v", paths.Tilde(v.set.Home, file), err)
 		return false
 	}
 	v.find("settings-stale", audit.Warning, file, again, "%s is not what an install would write now", paths.Tilde(v.set.Home, file))
@@ -226,7 +240,7 @@ func (v *verifier) plan() {
 			v.find("state-missing", audit.Error, p, again, "%s, the state of %s, does not exist, so a session loses what it writes there",
 				paths.Tilde(home, p), v.frontend.Name)
 		case errors.Is(err, fs.ErrNotExist):
-			v.find("write-missing", audit.Note, p, "mkdir -p "+paths.Tilde(home, p),
+			v.find("write-missing", audit.Note, p, "mkdir -p "+paths.Shell(home, p),
 				"allowWrite %q (%s) does nothing while %s does not exist", paths.Tilde(home, w.Text), w.Origin, paths.Tilde(home, p))
 		case err != nil || !info.IsDir() && !info.Mode().IsRegular() || unix.Access(p, unix.W_OK) != nil: // nobody can here
 		default:
@@ -409,7 +423,8 @@ func lastLine(text string) string {
 // judge compares what the probe found with what must be.
 func (v *verifier) judge(r *response) {
 	home := v.set.Home
-	world := explain.World{OS: v.s.OS, Home: home, Dir: v.cwd, Profile: cmp.Or(v.set.Profile.File, v.at.Profile())}
+	world := explain.For(v.s, v.set, v.frontend)
+	world.Dir = v.cwd
 	change := func(operation, target string) string {
 		a, err := explain.Ask(world, v.policy, operation, target)
 		if err != nil {
@@ -537,12 +552,4 @@ func (v *verifier) clean() {
 			}
 		}
 	}
-}
-
-// cause is an error without the file's name.
-func cause(err error) error {
-	if pe, ok := errors.AsType[*fs.PathError](err); ok {
-		return pe.Err
-	}
-	return err
 }

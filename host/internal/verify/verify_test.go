@@ -227,6 +227,18 @@ func TestFaults(t *testing.T) {
 			"does not exist",
 		},
 		{
+			"settings edited by hand",
+			func(m *machine) { m.edit(`"~/.bashrc",`, ``) },
+			[]string{"settings-stale ~/.config/research-harness/sandbox/one.json"},
+			"is not what an install would write now",
+		},
+		{
+			"settings of other types",
+			func(m *machine) { m.edit(`"allowWrite": [`, `"allowWrite": "x", "x": [`) },
+			[]string{"settings-broken ~/.config/research-harness/sandbox/one.json"},
+			"filesystem.allowWrite: is a JSON string where something else belongs",
+		},
+		{
 			"a wider write list",
 			func(m *machine) {
 				m.edit(`"~/.config/research-harness",`, ``)

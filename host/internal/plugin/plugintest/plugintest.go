@@ -8,8 +8,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/research-harness/harness/sdk"
 )
@@ -67,4 +71,41 @@ func Write(t testing.TB, dir, name string, s Stub) string {
 		t.Fatal(err)
 	}
 	return file
+}
+
+// NothingLeft fails the test when a process of a plugin that this test
+// process started is still there.
+func NothingLeft(t testing.TB) {
+	t.Helper()
+	deadline := time.Now().Add(3 * time.Second)
+	for {
+		left := processes("8643", "/proc/self/fd/3", "harness-frontend-")
+		if len(left) == 0 {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("left over: %q", left)
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+// processes returns the command lines that hold one of the words and belong
+// to children of this process, or to nobody any more.
+func processes(words ...string) []string {
+	var out []string
+	dirs, _ := filepath.Glob("/proc/[0-9]*")
+	for _, dir := range dirs {
+		stat, _ := os.ReadFile(dir + "/stat")
+		_, rest, _ := bytes.Cut(stat, []byte(") "))
+		fields := strings.Fields(string(rest))
+		if len(fields) < 2 || (fields[1] != strconv.Itoa(os.Getpid()) && fields[1] != "1") {
+			continue
+		}
+		cmdline, _ := os.ReadFile(dir + "/cmdline")
+		if slices.ContainsFunc(words, func(w string) bool { return bytes.Contains(cmdline, []byte(w)) }) {
+			out = append(out, string(bytes.ReplaceAll(cmdline, []byte{0}, []byte{' '})))
+		}
+	}
+	return out
 }

@@ -84,10 +84,15 @@ func main() {
 		hang()
 	case "hang":
 		hang()
+	case "stderr alone":
+		pour(endless{newline: true})
 	case "stderr":
 		go pour(endless{})
 	case "stderr line":
 		go pour(endless{newline: true})
+	case "escapes":
+		fmt.Fprintln(os.Stderr, "\x1b[2Jraw")
+		sdk.Logger().Info("\x1b[2Jlogged", "key", "\x1b[2Jvalue")
 	case "child":
 		sleeper(false)
 	case "child and exit":
@@ -127,6 +132,11 @@ func (cfg config) describe(_ context.Context, req sdk.Request) (sdk.Contribution
 	case "environ changes":
 		if len(req.Env) > 0 {
 			c.Env = append(c.Env, "MORE")
+		}
+	case "terminal":
+		if tty, err := os.OpenFile("/dev/tty", os.O_RDWR, 0); err == nil {
+			_, _ = tty.WriteString("written by the plugin")
+			return c, errors.New("could open the terminal")
 		}
 	case "spy":
 		return c, errors.New(spy(req.Home, c.Title))

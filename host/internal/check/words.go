@@ -1,6 +1,7 @@
-package scope
+package check
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -72,11 +73,15 @@ type state struct {
 func (st *state) clone() *state {
 	c := *st
 	c.dirs, c.old, c.stack, c.params = slices.Clone(st.dirs), slices.Clone(st.old), slices.Clone(st.stack), slices.Clone(st.params)
-	c.vars = make(map[string]value, len(st.vars))
-	for k, v := range st.vars {
-		c.vars[k] = v
-	}
+	c.vars = maps.Clone(st.vars)
 	return &c
+}
+
+// set gives a variable a value. Of very many the last are not known.
+func (st *state) set(name string, v value) {
+	if _, ok := st.vars[name]; ok || len(st.vars) < maxVars {
+		st.vars[name] = v
+	}
 }
 
 // join makes st what holds after one of several ways was taken.
@@ -324,7 +329,7 @@ func (c *checker) param(st *state, b *builder, p *syntax.ParamExp, quoted bool) 
 				d := c.joined(st, e.Word)
 				v = value{d.text, d.why}
 				if e.Op == syntax.AssignUnset || e.Op == syntax.AssignUnsetOrNull {
-					st.vars[name] = v
+					st.set(name, v)
 				}
 			}
 			b.expansion(v, quoted)
@@ -418,23 +423,25 @@ var wordsOnly = []string{
 // substitution adds what a command prints, as far as it can be known.
 func (c *checker) substitution(st *state, b *builder, p *syntax.CmdSubst) {
 	c.stmts(st.clone(), p.Stmts, true)
-	var call []field
+	var call []*syntax.Word
 	if len(p.Stmts) == 1 {
 		if cmd, ok := p.Stmts[0].Cmd.(*syntax.CallExpr); ok {
-			for _, w := range cmd.Args {
-				call = append(call, c.fields(st.clone(), w)...)
-			}
+			call = cmd.Args
 		}
 	}
 	name := ""
 	if len(call) > 0 {
-		name = call[0].text
+		name = call[0].Lit()
 	}
 	switch {
 	case name == "pwd" && len(st.dirs) == 1:
 		b.add(literal(st.dirs[0]))
-	case name == "mktemp":
-		b.add(literal(c.tempFile(call[1:])))
+	case name == "mktemp" && !c.tooLong(p.Pos()):
+		var args []field
+		for _, w := range call[1:] {
+			args = append(args, c.fields(st.clone(), w)...)
+		}
+		b.add(literal(c.tempFile(args)))
 	case slices.Contains(wordsOnly, name):
 		b.add(string(runeOpaque))
 	default:
@@ -479,4 +486,11 @@ func (c *checker) substitutions(st *state, node syntax.Node) {
 		}
 		return true
 	})
+}
+
+func appendNew(list []string, s string) []string {
+	if slices.Contains(list, s) {
+		return list
+	}
+	return append(list, s)
 }

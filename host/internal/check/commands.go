@@ -1,4 +1,4 @@
-package scope
+package check
 
 import (
 	"os"
@@ -38,7 +38,7 @@ var programs = map[string]operands{
 	"perl": {text: "-e -E"}, "ruby": {text: "-e"}, "node": {text: "-e -p -pe --eval --print"}, "bun": {text: "-e"}, "deno": {},
 	"python": {text: "-c"}, "php": {text: "-r"}, "lua": {text: "-e"}, "Rscript": {text: "-e"}, "julia": {text: "-e -E"},
 	"tclsh": {}, "guile": {text: "-c"}, "gnuplot": {text: "-e"}, "octave": {text: "--eval"}, "latexmk": {text: "-e -r"},
-	"sqlite3": {text: "-cmd -separator"}, "psql": {text: "-c"}, "mysql": {text: "-e"}, "gdb": {text: "-ex"}, "vim": {text: "-c"},
+	"sqlite3": {text: "-cmd -separator"}, "psql": {text: "-c"}, "mysql": {text: "-e"}, "gdb": {text: "-ex"}, "vim": {text: "-c --cmd"},
 	"tr": {all: true}, "expr": {all: true}, "envsubst": {all: true}, "seq": {all: true}, "kill": {all: true},
 	"cut": {text: "-d -f -c -b --delimiter --output-delimiter"}, "sort": {text: "-t -k -S --field-separator"}, "paste": {text: "-d"},
 	"column": {text: "-s -o"}, "date": {text: "-d --date"}, "read": {text: "-d -p"}, "tree": {text: "-I -P"}, "ls": {text: "-I"},
@@ -46,13 +46,14 @@ var programs = map[string]operands{
 	"git": {text: "-m --message --grep --author --format --pretty -S -G -c"},
 	"go":  {text: "-run -bench -skip -fuzz -tags -f"}, "pytest": {text: "-k -m"}, "cargo": {text: "--message-format"},
 	"curl": {text: "-H --header -A --user-agent -X --request -w --write-out -u -e"}, "gh": {text: "-t -b --title --body -q --jq"},
-	"watch": {text: "-n"}, "ssh": {all: true, value: "-i -F -E -S", text: "-o -p -l -L -R -D -J -W"},
+	"csplit": {all: true}, "vi": {text: "-c --cmd"}, "ex": {text: "-c --cmd"}, "ssh": {all: true, value: "-i -F -E -S", text: "-o -p -l -L -R -D -J -W"},
 }
 
 // aliases of programs that take the same arguments.
 var aliases = map[string]string{
 	"gsed": "sed", "gawk": "awk", "mawk": "awk", "nawk": "awk", "egrep": "grep", "fgrep": "grep", "zgrep": "grep", "ag": "rg", "ack": "rg",
 	"ugrep": "grep", "fdfind": "fd", "python3": "python", "python2": "python", "pypy3": "python", "nodejs": "node", "luajit": "lua", "nvim": "vim",
+	"pip2": "pip", "pip3": "pip", "pypy": "python", "gpg2": "gpg",
 }
 
 // wrappers run the command that their operands are.
@@ -71,7 +72,7 @@ var (
 	shells    = []string{"sh", "bash", "dash", "zsh", "ksh", "mksh", "ash"}
 	compilers = lazy(`^(.*-)?(gcc|g\+\+|cc|c\+\+|clang|clang\+\+|cpp|tcc|ld|lld|mold|as|gfortran|gccgo|icc|icpc|icx|icpx|ifort|ifx|nvcc|hipcc|` +
 		`mpicc|mpicxx|mpic\+\+|mpif90|mpifort|rustc|swiftc|gdc|ldc2|dmd|protoc|swig|nasm|yasm|zig|emcc|em\+\+|libtool|moc|bindgen|ocamlopt|ocamlc|ocamlfind|ghc|iverilog|verilator)(-[0-9.]+)?$`)
-	versioned = lazy(`^(python|perl|ruby|lua|php|clang|gcc|node)-?[0-9][0-9.]*$`)
+	versioned = lazy(`^(python|pip|perl|ruby|lua|php|clang|gcc|node)-?[0-9][0-9.]*$`)
 	envAssign = lazy(`^[A-Za-z_][A-Za-z0-9_]*=`)
 )
 
@@ -91,9 +92,19 @@ func (c *checker) command(st *state, args []field, inv invocation) {
 		c.call(st, name, append([]field{}, rest...))
 		return
 	}
+	c.outside(st, name, program, rest)
 	switch {
 	case name == "cd" || name == "pushd" || name == "popd":
 		c.cd(st, name, program, rest)
+	case name == "." || name == "source":
+		c.activate(st, rest)
+		c.ordinary(st, name, rest)
+	case name == "alias":
+		c.alias(st, rest)
+	case name == "su":
+		c.su(st, rest)
+	case name == "watch":
+		c.nested(st.clone(), joinFields(afterFlags(rest, "-n --interval")))
 	case name == "eval":
 		c.nested(st, joinFields(rest))
 	case name == "trap":
@@ -118,6 +129,11 @@ func (c *checker) command(st *state, args []field, inv invocation) {
 		if w, ok := wrappers[name]; ok {
 			c.wrapper(st, name, program, w.value, w.skip, rest, inv)
 			return
+		}
+		c.code(name, program, rest, inv)
+		c.writes(st, name, rest)
+		if hasWord("vim vi ex view gvim", name) {
+			c.vi(st, rest)
 		}
 		c.ordinary(st, name, rest)
 	}
@@ -171,7 +187,7 @@ func (c *checker) links(st *state, args []field) []field {
 	name := ops[len(ops)-1]
 	var dirs []string
 	for _, path := range c.resolve(st.dirs, name.text) {
-		if !isDir(path) && !strings.HasSuffix(name.text, "/") && len(ops) == 2 {
+		if info, err := os.Stat(path); (err != nil || !info.IsDir()) && !strings.HasSuffix(name.text, "/") && len(ops) == 2 {
 			path = filepath.Dir(path)
 		}
 		dirs = append(dirs, path)
@@ -295,15 +311,29 @@ func positional(args []field) []field {
 	return out
 }
 
-func joinFields(args []field) field {
-	var all field
-	for i, a := range args {
-		if i == 0 {
-			all = a
-			continue
+// afterFlags drops the flags before the first operand; value are those with an
+// argument.
+func afterFlags(args []field, value string) []field {
+	for len(args) > 0 && strings.HasPrefix(args[0].text, "-") {
+		n := 1
+		if hasWord(value, args[0].text) {
+			n = min(2, len(args))
 		}
-		all.text += " " + a.text
+		args = args[n:]
 	}
+	return args
+}
+
+func joinFields(args []field) field {
+	if len(args) == 0 {
+		return field{}
+	}
+	all := args[0]
+	texts := make([]string, len(args))
+	for i, a := range args {
+		texts[i] = a.text
+	}
+	all.text = strings.Join(texts, " ")
 	return all
 }
 
@@ -389,7 +419,7 @@ func (c *checker) echo(st *state, name string, args []field, inv invocation) {
 	}
 	for _, a := range args {
 		if rooted(a.text) && !strings.ContainsAny(a.text, " "+unknownRunes) && !a.glob && !inv.piped {
-			if _, err := os.Lstat(strings.Replace(a.text, "~", c.scope.Home, 1)); err != nil {
+			if !c.exists(a.text) {
 				continue // as in echo /build >> .gitignore
 			}
 		}
@@ -491,6 +521,7 @@ func (c *checker) wrapper(st *state, name string, program field, value string, s
 		case name == "env" && envAssign().MatchString(a.text):
 			key, v, _ := strings.Cut(a.text, "=")
 			c.assignment(a, key, v, st.dirs)
+			c.given = append(slices.Clip(c.given), key)
 		case strings.HasPrefix(a.text, "-"):
 			if glued || !slices.Contains(strings.Fields(value), flag) {
 				c.token(a, st.dirs)
@@ -512,7 +543,10 @@ func (c *checker) wrapper(st *state, name string, program field, value string, s
 			skip--
 			c.token(a, st.dirs)
 		default:
+			outer := c.asRoot
+			c.asRoot = outer || name == "sudo" || name == "doas"
 			c.command(inner, args[i:], inv)
+			c.asRoot = outer
 			if name == "exec" {
 				st.dead = true
 			}

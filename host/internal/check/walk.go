@@ -1,4 +1,4 @@
-package scope
+package check
 
 import (
 	"errors"
@@ -15,6 +15,9 @@ func (c *checker) script(st *state, text string, at syntax.Pos) error {
 		return nil
 	}
 	text = strings.ReplaceAll(text, string(runeTilde), "~")
+	if nesting(text) > maxNested {
+		return errors.New("is nested too deep to follow")
+	}
 	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(text), "")
 	if err != nil {
 		if pe, ok := errors.AsType[syntax.ParseError](err); ok {
@@ -33,6 +36,23 @@ func (c *checker) script(st *state, text string, at syntax.Pos) error {
 	return nil
 }
 
+// nesting is how many parentheses, brackets and braces stand in each other, at
+// least. The parser and the expansion of braces take their time, and memory,
+// by the square of it.
+func nesting(text string) int {
+	depth, most := 0, 0
+	for i := range len(text) {
+		switch text[i] {
+		case '(', '[', '{':
+			depth++
+			most = max(most, depth)
+		case ')', ']', '}':
+			depth = max(depth-1, 0)
+		}
+	}
+	return most
+}
+
 // nested walks a script that is an argument.
 func (c *checker) nested(st *state, f field) {
 	if strings.ContainsAny(f.text, unknownRunes) {
@@ -40,7 +60,7 @@ func (c *checker) nested(st *state, f field) {
 		return
 	}
 	if err := c.script(st, f.text, f.pos); err != nil {
-		c.unknown(f.pos, f.source(), "is a script that does not parse")
+		c.unknown(f.pos, f.source(), "is a script that cannot be followed: "+err.Error())
 	}
 }
 
@@ -57,6 +77,9 @@ func (c *checker) stmts(st *state, stmts []*syntax.Stmt, piped bool) {
 
 // stmt walks a statement. Fed says that a pipe is its standard input.
 func (c *checker) stmt(st *state, s *syntax.Stmt, piped, fed bool) {
+	if c.tooLong(s.Pos()) {
+		return
+	}
 	if s.Background || s.Coprocess {
 		st = st.clone()
 	}
@@ -218,7 +241,7 @@ func (c *checker) forClause(st *state, cmd *syntax.ForClause, piped bool) {
 		if st.dead {
 			return
 		}
-		st.vars[iter.Name.Value] = value{item.text, item.why}
+		st.set(iter.Name.Value, value{item.text, item.why})
 		c.stmts(st, cmd.Do, piped)
 	}
 }
@@ -241,7 +264,7 @@ func (c *checker) assign(st *state, a *syntax.Assign, keep bool) {
 				}
 			}
 		}
-		st.vars[name] = value{text: string(runeOpaque)}
+		st.set(name, value{text: string(runeOpaque)})
 		return
 	}
 	if a.Naked {
@@ -258,7 +281,7 @@ func (c *checker) assign(st *state, a *syntax.Assign, keep bool) {
 		old, _ := c.lookup(st, name)
 		v.text = old.text + v.text
 	}
-	st.vars[name] = v
+	st.set(name, v)
 }
 
 // expandTildes is what an assignment does with each "~" at the beginning and
@@ -338,9 +361,6 @@ func (c *checker) tooLong(pos syntax.Pos) bool {
 
 // simple walks a simple command.
 func (c *checker) simple(st *state, cmd *syntax.CallExpr, inv invocation) {
-	if c.tooLong(cmd.Pos()) {
-		return
-	}
 	for _, a := range cmd.Assigns {
 		c.assign(st, a, len(cmd.Args) == 0)
 	}
@@ -348,9 +368,17 @@ func (c *checker) simple(st *state, cmd *syntax.CallExpr, inv invocation) {
 	for _, w := range cmd.Args {
 		args = append(args, c.fields(st, w)...)
 	}
-	if len(args) > 0 {
-		c.command(st, args, inv)
+	if len(args) == 0 {
+		return
 	}
+	outer := c.given
+	for _, a := range cmd.Assigns {
+		if a.Name != nil {
+			c.given = append(slices.Clip(c.given), a.Name.Value)
+		}
+	}
+	c.command(st, args, inv)
+	c.given = outer
 }
 
 // changeDir is cd.

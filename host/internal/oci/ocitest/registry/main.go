@@ -40,8 +40,8 @@ func main() {
 		log.Fatal(err)
 	}
 	fmt.Println(l.Addr())
-	go http.Serve(l, handler)
-	io.Copy(io.Discard, os.Stdin)
+	go func() { log.Fatal(http.Serve(l, handler)) }()
+	_, _ = io.Copy(io.Discard, os.Stdin)
 }
 
 type damaged struct {

@@ -1,4 +1,6 @@
-package scope
+// Package check says of a shell command whether it would stay in the workspace
+// scope.
+package check
 
 import (
 	"cmp"
@@ -14,10 +16,11 @@ import (
 
 	"github.com/research-harness/harness/host/internal/paths"
 	"github.com/research-harness/harness/host/internal/problem"
+	"github.com/research-harness/harness/host/internal/scope"
 	"github.com/research-harness/harness/host/internal/system"
 )
 
-// Report is what [Scope.Check] found in one command.
+// Report is what [Check] found in one command.
 type Report struct {
 	Command    string    `json:"command"`
 	OK         bool      `json:"ok"` // no violations
@@ -40,12 +43,14 @@ func (f Finding) String() string {
 
 // limits of what one check looks at.
 const (
-	maxCommand = 1 << 20
-	maxSteps   = 20_000 // simple commands
-	maxFields  = 256    // from one word
+	maxCommand = 1 << 17 // what the system takes as one argument
+	maxNested  = 500     // parentheses in parentheses
+	maxSteps   = 20_000  // statements and commands
+	maxFields  = 256     // from one word
 	maxText    = 1 << 17
-	maxDepth   = 20 // of functions, eval and sh -c
-	maxDirs    = 8  // possible current directories
+	maxDepth   = 20  // of functions, eval and sh -c
+	maxDirs    = 8   // possible current directories
+	maxVars    = 500 // variables that the command sets
 )
 
 // Check parses a command as a shell does and reports the words that name a
@@ -55,8 +60,8 @@ const (
 // them. A command that does not parse is a problem.
 //
 // It is a heuristic that tells an agent early what the sandbox would refuse
-// late. It is no boundary: [Scope.Run] is.
-func (sc *Scope) Check(s *system.System, command string) (*Report, error) {
+// late. It is no boundary: [scope.Scope.Run] is.
+func Check(sc *scope.Scope, s *system.System, command string) (*Report, error) {
 	if len(command) > maxCommand {
 		return nil, problem.New("", "command", "is longer than %d bytes", maxCommand)
 	}
@@ -82,14 +87,18 @@ func (sc *Scope) Check(s *system.System, command string) (*Report, error) {
 
 // checker walks one command.
 type checker struct {
-	scope  *Scope
+	scope  *scope.Scope
 	sys    *system.System
 	report *Report
 	funcs  map[string]*syntax.Stmt
 	called map[string]bool
 	steps  int
-	depth  int
-	within syntax.Pos // of the word that a nested script stands in
+
+	given    []string // variables that the present command is given
+	prefixed bool     // an earlier step was told where to install
+	asRoot   bool     // within sudo
+	depth    int
+	within   syntax.Pos // of the word that a nested script stands in
 }
 
 func (c *checker) add(list *[]Finding, pos syntax.Pos, token, reason string) {
@@ -137,7 +146,7 @@ func (c *checker) judge(path string) string {
 			return hidden
 		}
 	}
-	if c.scope.writable(path) || c.scope.writable(real) {
+	if c.scope.CanWrite(path) || c.scope.CanWrite(real) {
 		return ""
 	}
 	return outside
