@@ -34,7 +34,6 @@ var agents = map[string]agent{
 		command: "claude",
 		program: []string{"@anthropic-ai/claude-code-" + platform + "/claude"},
 		prepare: func(w *world) {
-			w.env["ANTHROPIC_BASE_URL"] = mockURL
 			w.env["ANTHROPIC_API_KEY"] = "sk-dummy"
 			w.env["IS_SANDBOX"] = "1" // lets root skip permissions
 			config, err := json.Marshal(map[string]any{
@@ -115,10 +114,20 @@ func (w *world) play(a agent, commands ...string) {
 		script = append(script, "-run", quote(c))
 	}
 	script = append(script, "--")
-	for _, name := range a.program {
-		script = append(script, quote(part(w.t, "HARNESS_TEST_NPM", "../build/npm", "node_modules", name)))
+	for _, arg := range a.real(w.t) {
+		script = append(script, quote(arg))
 	}
 	w.stub(a.command, strings.Join(script, " ")+` "$@"`)
+}
+
+// real is the agent's program and what its arguments begin with.
+func (a agent) real(t *testing.T) []string {
+	t.Helper()
+	var argv []string
+	for _, name := range a.program {
+		argv = append(argv, part(t, "HARNESS_TEST_NPM", "../build/npm", "node_modules", name))
+	}
+	return argv
 }
 
 // quote is s for a shell.
@@ -201,5 +210,72 @@ func TestClaudeCodeOnTheScreen(t *testing.T) {
 	}
 	if history := w.read(filepath.Join(w.work, "requests.jsonl")); !strings.Contains(history, "answer.txt") {
 		t.Error("the second session does not know the first")
+	}
+}
+
+// TestClaudeCodeSettings has Claude Code judge the settings that the install
+// gave it. What it finds wrong in them it would leave out.
+func TestClaudeCodeSettings(t *testing.T) {
+	a := agents["Claude Code"]
+	w := newAgentWorld(t, a)
+	w.env["ANTHROPIC_BASE_URL"] = "http://127.0.0.1:1" // nothing is asked elsewhere
+	w.env["CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC"] = "1"
+	settings := w.in(".claude", "settings.json")
+	invalid := func(out string) bool {
+		_, found, _ := strings.Cut(out, "Invalid settings\n")
+		found, _, _ = strings.Cut(found, "\n\n")
+		return strings.Contains(found, settings) || strings.Contains(found, "claude-inner-off.json")
+	}
+	for where, argv := range map[string][]string{
+		"in a session":  {w.in(".local", "bin", "agentbox"), "claude", "doctor"},
+		"without one":   append(a.real(t), "doctor"),
+		"a broken file": append(a.real(t), "doctor"),
+	} {
+		t.Run(where, func(t *testing.T) {
+			broken := where == "a broken file"
+			if good := w.read(settings); broken {
+				w.write(settings, `{"sandbox": {"enabled": "yes"}}`)
+				defer w.write(settings, good)
+			}
+			r := w.run(argv[0], argv[1:]...)
+			if r.code != 0 || invalid(r.stdout) != broken || !strings.Contains(r.stdout, "Claude Code doctor") {
+				t.Errorf("status %d:\n%s%s", r.code, r.stdout, r.stderr)
+			}
+		})
+	}
+}
+
+// TestClaudeCodesOwnSandbox starts Claude Code without agentbox. Its commands
+// then run in a sandbox of its own, by the same lists, and it does not ask.
+func TestClaudeCodesOwnSandbox(t *testing.T) {
+	a := agents["Claude Code"]
+	w := newAgentWorld(t, a)
+	w.write(w.in(".ssh", "id_ed25519"), "secret key")
+	w.write(w.in(".bashrc"), "# mine\n")
+	mock, err := mockapi()
+	w.must(err)
+	argv := []string{"-listen", "127.0.0.1:0"}
+	for _, command := range []string{
+		"cat ~/.ssh/id_ed25519 || echo no key",
+		"echo evil >> ~/.bashrc || echo no change",
+		"echo made > made.txt && cd $(mktemp -d) && echo x > f && echo a place",
+		"go mod init example.com/x && echo 'package main; func main() { println(6*7) }' > main.go && go run . 2>&1",
+	} {
+		argv = append(argv, "-run", command)
+	}
+	r := w.run(mock, append(append(append(argv, "--"), a.real(t)...), "-p", "hi")...)
+	for _, want := range []string{"no key", "no change", "a place", "42"} {
+		if !strings.Contains(r.stdout, want) {
+			t.Errorf("status %d, want %q:\n%s%s", r.code, want, r.stdout, r.stderr)
+		}
+	}
+	if got := w.read(filepath.Join(w.work, "made.txt")); got != "made\n" {
+		t.Errorf("made.txt is %q", got)
+	}
+	if got := w.read(w.in(".bashrc")); got != "# mine\n" {
+		t.Errorf(".bashrc is %q", got)
+	}
+	if cache := tree(t, w.in(".cache", "go-build")); !strings.Contains(cache, "-a ") {
+		t.Error("nothing is kept in the build cache")
 	}
 }

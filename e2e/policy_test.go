@@ -27,14 +27,16 @@ func TestPolicy(t *testing.T) {
 	profile := w.in(".config", "research-harness", "profile.toml")
 	w.write(profile, "[network]\nallow = [\"allowed.invalid\"]\ndeny = [\"denied.github.com\"]\n")
 	w.install()
-	secrets := []string{".ssh/id_ed25519", ".bashrc", "notes.txt", ".cache/huggingface/token", ".config/gh/hosts.yml", ".omp/agent/.env"}
-	for _, file := range secrets {
+	for _, file := range []string{
+		".ssh/id_ed25519", ".bashrc", "notes.txt", ".cache/huggingface/token", ".config/gh/hosts.yml", ".npmrc", ".cargo/credentials.toml",
+		".claude/.credentials.json", ".omp/agent/.env", ".opencode/bin/tool",
+	} {
 		w.write(w.in(file), "before")
 	}
 	w.write(w.in(".gitconfig"), "[user]\n\tname = José\n")
-	w.write(w.in(".claude", ".credentials.json"), "before")
 
 	const fails, works, lost = false, true, true
+	const policy = ".config/research-harness/sandbox/claude.json"
 	tests := []struct {
 		rule    string
 		command string
@@ -46,8 +48,10 @@ func TestPolicy(t *testing.T) {
 		{"a key cannot be read", "cat ~/.ssh/id_ed25519", fails, "", ""},
 		{"a credential inside a writable place cannot be read", "grep before ~/.cache/huggingface/token", fails, "", ""},
 		{"a credential beside a readable file cannot be read", "grep before ~/.config/gh/hosts.yml", fails, "", ""},
+		{"nor a package manager's", "grep before ~/.npmrc || grep before ~/.cargo/credentials.toml", fails, "", ""},
 		{"read.allow can be read", "grep José ~/.gitconfig", works, "", ""},
 		{"read.allow cannot be written", "echo x >> ~/.gitconfig", fails, ".gitconfig", "[user]\n\tname = José\n"},
+		{"a program cannot be changed", "grep before ~/.opencode/bin/tool && echo x >> ~/.opencode/bin/tool", fails, ".opencode/bin/tool", "before"},
 		{"the system can be read", "cat /etc/passwd", works, "", ""},
 		{"the system cannot be written", "touch /etc/e2e", fails, "", ""},
 		{"the current directory can be written", "echo x > new.txt", works, "Research/naïve project/new.txt", "x\n"},
@@ -56,13 +60,18 @@ func TestPolicy(t *testing.T) {
 		{"what is new elsewhere in home does not last", "echo x > ~/new.txt", lost, "new.txt", "absent"},
 		{"a toolchain's cache can be written", "echo x > ~/.cache/f", works, ".cache/f", "x\n"},
 		{"own state can be written", "mkdir -p ~/.claude/projects/p && echo x > ~/.claude/projects/p/f", works, ".claude/projects/p/f", "x\n"},
+		{"and can hold a program", "echo 'echo ran' > ~/.claude/run && chmod +x ~/.claude/run && ~/.claude/run", works, ".claude/run", "echo ran\n"},
 		{"a state file can be written", "echo '{\"a\": 1}' > ~/.claude.json", works, ".claude.json", "{\"a\": 1}\n"},
 		{"the own sign-in can be read", "grep before ~/.claude/.credentials.json", works, "", ""},
 		{"the own sign-in can be renewed", "echo x > ~/.claude/t && mv ~/.claude/t ~/.claude/.credentials.json", works, ".claude/.credentials.json", "x\n"},
 		{"another's state cannot be read", "cat ~/.omp/agent/.env", fails, "", ""},
 		{"another's state does not change", "mkdir -p ~/.omp/agent; echo x > ~/.omp/agent/.env", lost, ".omp/agent/.env", "before"},
 		{"another's state below a writable place cannot be written", "echo x > ~/.cache/opencode/f", fails, ".cache/opencode/f", "absent"},
-		{"the policy does not change", "mkdir -p ~/.config/research-harness/sandbox; echo x > ~/.config/research-harness/sandbox/e2e.json", lost, ".config/research-harness/sandbox/e2e.json", "absent"},
+		{"the policy does not change", "echo x >> ~/" + policy, fails, policy, w.read(w.in(policy))},
+		{"nor by a rename", "echo x > p && mv p ~/" + policy, fails, policy, w.read(w.in(policy))},
+		{"nor through a link", "ln -s ~/" + policy + " l && echo x > l", fails, policy, w.read(w.in(policy))},
+		{"nor by a rename of what holds it", "mv ~/.config/research-harness ~/.config/rh; mkdir -p ~/.config/research-harness/sandbox; echo x > ~/" + policy, lost, policy, w.read(w.in(policy))},
+		{"nor gets another file", "mkdir -p ~/.config/research-harness/sandbox; echo x > ~/.config/research-harness/sandbox/e2e.json", lost, ".config/research-harness/sandbox/e2e.json", "absent"},
 		{"the launcher does not change", "rm -f ~/.local/bin/agentbox; echo x > ~/.local/bin/e2e", lost, ".local/bin/e2e", "absent"},
 		{"TMPDIR can be written", "echo x > \"$TMPDIR/f\"", works, "../tmp/f", "x\n"},
 	}
@@ -102,6 +111,40 @@ func TestPolicy(t *testing.T) {
 	}
 }
 
+// TestSignIns reads, as each frontend, the sign-ins of all, and of a program
+// that shares a directory with one of them.
+func TestSignIns(t *testing.T) {
+	w := newWorld(t)
+	w.install()
+	signIns := map[string]string{
+		"claude":   ".claude/.credentials.json",
+		"opencode": ".local/share/opencode/auth.json",
+		"omp":      ".omp/agent/.env",
+		"agy":      ".gemini/antigravity-cli/antigravity-oauth-token",
+		"":         ".gemini/oauth_creds.json",
+	}
+	var script strings.Builder
+	for command, file := range signIns {
+		w.write(w.in(file), "sign-in of "+command+"\n")
+		fmt.Fprintf(&script, "cat ~/%[1]s; mkdir -p ~/%[2]s; echo x > ~/%[2]s/e2e\n", file, filepath.Dir(file))
+	}
+	for _, f := range frontends {
+		t.Run(f.name, func(t *testing.T) {
+			r := w.shell(f.command, script.String())
+			if want := "sign-in of " + f.command + "\n"; r.stdout != want {
+				t.Errorf("it reads %q, want %q", r.stdout, want)
+			}
+			for command, file := range signIns {
+				written := filepath.Join(filepath.Dir(w.in(file)), "e2e")
+				if _, err := os.Stat(written); (err == nil) != (command == f.command) {
+					t.Errorf("it has written %s: %v", written, err == nil)
+				}
+				_ = os.Remove(written)
+			}
+		})
+	}
+}
+
 // TestNetwork proves the rules without internet: a host that is denied is
 // refused by the proxy, one that is allowed merely cannot be found.
 func TestNetwork(t *testing.T) {
@@ -136,14 +179,23 @@ func TestNetwork(t *testing.T) {
 			}
 		})
 	}
-	t.Run("past the proxy there is nothing", func(t *testing.T) {
-		listener, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer func() { _ = listener.Close() }()
-		if r := w.probe("claude", "dial", listener.Addr().String()); r.code != 1 {
-			t.Errorf("status %d: %s%s", r.code, r.stdout, r.stderr)
+	for network, address := range map[string]string{"tcp": "127.0.0.1:0", "unix": filepath.Join(w.work, "socket")} {
+		t.Run("past the proxy there is nothing, by "+network, func(t *testing.T) {
+			listener, err := net.Listen(network, address)
+			w.must(err)
+			defer func() { _ = listener.Close() }()
+			if r := w.probe("claude", "dial", network, listener.Addr().String()); r.code != 1 {
+				t.Errorf("status %d: %s%s", r.code, r.stdout, r.stderr)
+			}
+		})
+	}
+	t.Run("no allowed host is none, not all", func(t *testing.T) {
+		w.env["RESEARCH_HARNESS_SOURCE"] = filepath.Join(w.root, "source")
+		w.write(filepath.Join(w.root, "source", "settings", "network.toml"), "allow = []\ndeny = []\n")
+		w.write(w.in(".config", "research-harness", "profile.toml"), "")
+		w.install()
+		if r := w.probe("claude", "proxy", "allowed.invalid", "github.com"); r.stdout != "403\n403\n" {
+			t.Errorf("the proxy answers %q: %s", r.stdout, r.stderr)
 		}
 	})
 }
@@ -174,7 +226,7 @@ func TestDeniedState(t *testing.T) {
 					continue
 				}
 				denied = append(denied, deny)
-				fmt.Fprintf(&script, "p='%s'; if [ -d \"$p\" ]; then echo > \"$p/evil\"; else echo evil >> \"$p\"; fi; rm -rf \"$p\"; mv \"$p\" \"$p.old\"\n", deny)
+				fmt.Fprintf(&script, "p='%s'; mkdir -p \"${p%%/*}\"; if [ -d \"$p\" ]; then echo > \"$p/evil\"; else echo evil >> \"$p\"; fi; rm -rf \"$p\"; mv \"$p\" \"$p.old\"\n", deny)
 			}
 			if len(denied) == 0 {
 				t.Fatal("nothing is denied")
@@ -185,17 +237,34 @@ func TestDeniedState(t *testing.T) {
 				before[p] = tree(t, p)
 			}
 			w.write(filepath.Join(w.work, "evil.sh"), script.String())
-			if r := w.agentbox(f.command, "sh", "evil.sh"); r.code != 0 {
-				t.Fatalf("status %d\n%s", r.code, r.stderr)
+			attempt := func() {
+				t.Helper()
+				if r := w.agentbox(f.command, "sh", "evil.sh"); r.code != 0 {
+					t.Fatalf("status %d\n%s", r.code, r.stderr)
+				}
+				if got := w.read(w.in(f.state)); got != "kept\n" {
+					t.Errorf("the state beside it is %q", got)
+				}
+				w.must(os.Remove(w.in(f.state)))
 			}
+			attempt()
 			for _, p := range denied {
 				if after := tree(t, p); after != before[p] {
 					t.Errorf("%s was %q, is %q", p, before[p], after)
 				}
 			}
-			if got := w.read(w.in(f.state)); got != "kept\n" {
-				t.Errorf("the state beside it is %q", got)
+
+			// And where somebody has removed it all since.
+			for _, p := range denied {
+				w.must(os.RemoveAll(p))
 			}
+			attempt()
+			for _, p := range denied {
+				if _, err := os.Lstat(p); err == nil {
+					t.Errorf("missing before, now there is %q", tree(t, p))
+				}
+			}
+			w.install()
 		})
 	}
 }

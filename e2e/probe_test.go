@@ -2,12 +2,15 @@ package e2e
 
 import (
 	"context"
+	"crypto/sha512"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"net"
 	"net/http"
 	"net/url"
 	"os"
+	"os/exec"
 	"time"
 )
 
@@ -35,8 +38,32 @@ func probe(args []string) {
 				fmt.Println("no proxy")
 			}
 		}
+	case "npm": // what npm prints, with a registry of the package that a file holds
+		file, err := os.ReadFile(args[1])
+		if err != nil {
+			fmt.Println(err)
+			os.Exit(1)
+		}
+		sum := sha512.Sum512(file)
+		const address = "127.0.0.1:18081"
+		go func() {
+			fmt.Println(http.ListenAndServe(address, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if r.URL.Path != "/dep" {
+					_, _ = w.Write(file)
+					return
+				}
+				fmt.Fprintf(w, `{"name": "dep", "dist-tags": {"latest": "1.0.0"}, "versions": {"1.0.0": {"name": "dep", "version": "1.0.0",
+					"dist": {"tarball": "http://%s/dep.tgz", "integrity": "sha512-%s"}}}}`, address, base64.StdEncoding.EncodeToString(sum[:]))
+			})))
+		}()
+		cmd := exec.Command("npm", append(args[2:], "--registry", "http://"+address, "--fetch-retry-mintimeout", "100")...)
+		cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+		if err := cmd.Run(); err != nil {
+			fmt.Println(err)
+			os.Exit(1)
+		}
 	case "dial": // a connection past the proxy
-		conn, err := net.DialTimeout("tcp", args[1], 5*time.Second)
+		conn, err := net.DialTimeout(args[1], args[2], 5*time.Second)
 		if err != nil {
 			fmt.Println(err)
 			os.Exit(1)

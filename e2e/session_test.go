@@ -48,6 +48,28 @@ func TestTempDir(t *testing.T) {
 	}
 }
 
+// TestTempDirThatGrantsTooMuch renders with a TMPDIR that would open what is not
+// temporary. It counts as unset.
+func TestTempDirThatGrantsTooMuch(t *testing.T) {
+	w := newWorld(t)
+	harness := part(t, "HARNESS_TEST_BIN", "../build", "bin", "harness")
+	w.write(w.in(".ssh", "id_ed25519"), "secret key")
+	delete(w.env, "TMPDIR")
+	unset := w.run(harness, "render", "claude")
+	if unset.code != 0 || unset.stderr != "" {
+		t.Fatalf("status %d: %s", unset.code, unset.stderr)
+	}
+	for _, dir := range []string{"/", "/etc", "/usr/", "/etc/passwd", w.home, w.in(".ssh"), w.in(".config"), "relative", "$HOME/x"} {
+		t.Run(dir, func(t *testing.T) {
+			w.env["TMPDIR"] = dir
+			r := w.run(harness, "render", "claude")
+			if r.code != 0 || r.stdout != unset.stdout || !strings.Contains(r.stderr, "warning: TMPDIR") {
+				t.Errorf("status %d: %s%s", r.code, r.stdout, r.stderr)
+			}
+		})
+	}
+}
+
 func TestArguments(t *testing.T) {
 	w := newWorld(t)
 	w.install()
@@ -111,6 +133,111 @@ func TestStatus(t *testing.T) {
 			t.Errorf("%s: status %d, want %d: %s", tt.script, r.code, tt.want, r.stderr)
 		}
 	}
+}
+
+// TestEnvironment looks at what a session has from its caller.
+func TestEnvironment(t *testing.T) {
+	w := newWorld(t)
+	w.install()
+	w.env["AWS_SECRET_ACCESS_KEY"] = "two  words"
+	w.env["GIT_SSH_COMMAND"] = "ssh -v"
+	for _, tt := range []struct{ rule, script, want string }{
+		{"the caller's variables are there, secrets too", `echo "$AWS_SECRET_ACCESS_KEY"`, "two  words"},
+		{"the home directory is the caller's", `echo "$HOME"`, w.home},
+		{"a session can be told from its caller", `echo "$AGENTBOX"`, "1"},
+		{"git is led through the proxy", `case $GIT_SSH_COMMAND in *ProxyCommand*) echo yes;; esac`, "yes"},
+	} {
+		t.Run(tt.rule, func(t *testing.T) {
+			if r := w.shell("claude", tt.script); r.stdout != tt.want+"\n" {
+				t.Errorf("got %q, want %q: %s", r.stdout, tt.want, r.stderr)
+			}
+		})
+	}
+}
+
+// TestNothingRunsUnconfined takes away what confines a session.
+func TestNothingRunsUnconfined(t *testing.T) {
+	w := newWorld(t)
+	w.install()
+	w.stub("bwrap", "echo 'bwrap: setting up uid map: Permission denied' >&2; exit 1")
+	r := w.shell("claude", "echo ran > ran")
+	if r.code == 0 || !strings.Contains(r.stderr, "setting up uid map") {
+		t.Errorf("status %d: %s%s", r.code, r.stdout, r.stderr)
+	}
+	if got := w.read(filepath.Join(w.work, "ran")); got != "absent" {
+		t.Error("the program ran")
+	}
+}
+
+// TestReadOnlyHome installs where nothing can be written.
+func TestReadOnlyHome(t *testing.T) {
+	w := newWorld(t)
+	harness := part(t, "HARNESS_TEST_BIN", "../build", "bin", "harness")
+	r := w.run("bwrap", "--dev-bind", "/", "/", "--ro-bind", w.home, w.home, harness, "install", "--apply")
+	if r.code != 2 || !strings.Contains(lines(r.stderr)[0], w.home) || !strings.Contains(r.stderr, "read-only file system") {
+		t.Errorf("status %d: %s%s", r.code, r.stdout, r.stderr)
+	}
+}
+
+// TestProgramsBelowHome runs programs where their installers put them, from a
+// session of one of them.
+func TestProgramsBelowHome(t *testing.T) {
+	w := newWorld(t)
+	var script strings.Builder
+	var want []string
+	for _, dir := range []string{
+		".local/bin", "bin", ".local/share/claude/versions", ".opencode/bin", ".bun/bin", ".deno/bin", ".nvm/versions/node/v24.0.0/bin",
+		".volta/bin", ".asdf/shims", ".local/share/mise/shims", ".local/share/pnpm", ".npm-global/bin", ".nix-profile/bin", ".cargo/bin",
+		".rustup/toolchains/stable/bin", ".pyenv/shims", "go/bin", "sdk/go1.26.0/bin", ".local/share/uv/tools/x/bin",
+	} {
+		program := w.in(dir, "2.1.0")
+		w.write(program, "#!/bin/sh\necho "+dir+"\n")
+		w.must(os.Chmod(program, 0o755))
+		want = append(want, dir)
+		fmt.Fprintf(&script, "%s\n", quote(program))
+	}
+	w.install()
+	// As Claude Code's installer does.
+	w.must(os.Remove(filepath.Join(w.bin, "claude")))
+	w.write(w.in(".local", "share", "claude", "versions", "2.1.0"), "#!/bin/sh\nif [ $# -gt 0 ]; then shift 2; exec \"$@\"; fi\necho .local/share/claude/versions\n")
+	w.must(os.Symlink("../share/claude/versions/2.1.0", w.in(".local", "bin", "claude")))
+	w.env["PATH"] = w.in(".local", "bin") + ":" + w.env["PATH"]
+	r := w.shell("claude", script.String())
+	if got := lines(r.stdout); r.code != 0 || !slices.Equal(got, want) {
+		t.Errorf("status %d: ran %q, want %q: %s", r.code, got, want, r.stderr)
+	}
+}
+
+// TestStateElsewhere has the variables that move a frontend's state name
+// another place, when it is installed and in the session.
+func TestStateElsewhere(t *testing.T) {
+	w := newWorld(t)
+	elsewhere := filepath.Join(w.root, "state elsewhere")
+	w.env["CLAUDE_CONFIG_DIR"] = filepath.Join(elsewhere, "claude")
+	w.env["XDG_DATA_HOME"] = filepath.Join(elsewhere, "data")
+	w.must(os.Mkdir(w.in(".claude"), 0o700))
+	w.install()
+	for command, file := range map[string]string{
+		"claude":   filepath.Join(elsewhere, "claude", "projects", "p"),
+		"opencode": filepath.Join(elsewhere, "data", "opencode", "storage", "s"),
+	} {
+		t.Run(command, func(t *testing.T) {
+			r := w.shell(command, fmt.Sprintf("mkdir -p ~/.claude %[2]s && echo kept > %[1]s; echo x > ~/.claude/lost",
+				quote(file), quote(filepath.Dir(file))))
+			if got := w.read(file); got != "kept\n" {
+				t.Errorf("status %d: the state is %q: %s", r.code, got, r.stderr)
+			}
+			if got := w.read(w.in(".claude", "lost")); got != "absent" {
+				t.Errorf("~/.claude is still the state")
+			}
+		})
+	}
+	t.Run("a session under other variables is refused", func(t *testing.T) {
+		delete(w.env, "CLAUDE_CONFIG_DIR")
+		if r := w.shell("claude", "echo started"); r.code != 2 || r.stdout != "" || !strings.Contains(r.stderr, "CLAUDE_CONFIG_DIR") {
+			t.Errorf("status %d: %s%s", r.code, r.stdout, r.stderr)
+		}
+	})
 }
 
 // TestState writes the state of each frontend in one session and reads it in
@@ -178,13 +305,32 @@ func TestHomeIsALink(t *testing.T) {
 	}
 }
 
+// TestBinIsALink has ~/.local/bin lie elsewhere, as dotfile managers do.
+func TestBinIsALink(t *testing.T) {
+	w := newWorld(t)
+	w.must(os.Rename(w.in(".local", "bin"), w.in("dot files")))
+	w.must(os.Symlink("../dot files", w.in(".local", "bin")))
+	w.install()
+	if r := w.run(w.in(".local", "bin", "harness"), "install"); r.code != 0 {
+		t.Errorf("a second install: status %d: %s%s", r.code, r.stdout, r.stderr)
+	}
+	agentbox := w.read(w.in("dot files", "agentbox"))
+	r := w.shell("claude", `echo x > ~/.claude/f; echo evil >> ~/.local/bin/agentbox; mkdir -p ~/"dot files"; echo evil > ~/"dot files/agentbox"; ~/.local/bin/agentbox -h`)
+	if !strings.Contains(r.stdout, "usage: agentbox") || w.read(w.in(".claude", "f")) != "x\n" {
+		t.Errorf("status %d: %s%s", r.code, r.stdout, r.stderr)
+	}
+	if got := w.read(w.in("dot files", "agentbox")); got != agentbox {
+		t.Errorf("agentbox is now %q", got)
+	}
+}
+
 func TestDirectoryNames(t *testing.T) {
 	w := newWorld(t)
 	w.install()
-	for _, name := range []string{"a[1]*", "two  spaces", "naïve", "-dash", "semi;colon", `quote"'`, "new\nline", "$(id)"} {
+	for _, name := range []string{".", "deep/er", "a[1]*", "two  spaces", "naïve", "-dash", "semi;colon", `quote"'`, "new\nline", "$(id)"} {
 		t.Run(name, func(t *testing.T) {
 			w.work = w.in("Research", name)
-			w.must(os.Mkdir(w.work, 0o755))
+			w.must(os.MkdirAll(w.work, 0o755))
 			if r := w.shell("claude", "echo x > f"); r.code != 0 {
 				t.Fatalf("status %d: %s", r.code, r.stderr)
 			}
@@ -210,6 +356,12 @@ type terminal struct {
 
 func (w *world) terminal(args ...string) *terminal {
 	w.t.Helper()
+	return w.terminalOf(w.in(".local", "bin", "agentbox"), args...)
+}
+
+// terminalOf is a program in a terminal of that size.
+func (w *world) terminalOf(program string, args ...string) *terminal {
+	w.t.Helper()
 	if _, err := exec.LookPath("tmux"); err != nil {
 		if os.Getenv("CI") == "true" {
 			w.t.Fatal(err)
@@ -217,8 +369,14 @@ func (w *world) terminal(args ...string) *terminal {
 		w.t.Skip(err)
 	}
 	s := &terminal{w: w, socket: filepath.Join(w.root, "tmux")}
-	s.tmux(append([]string{"new-session", "-d", "-x", "100", "-y", "40", "-c", w.work, w.in(".local", "bin", "agentbox")}, args...)...)
-	w.t.Cleanup(func() { _ = w.command("tmux", "-S", s.socket, "kill-server").Run() })
+	s.tmux(append([]string{"new-session", "-d", "-x", "100", "-y", "40", "-c", w.work, program}, args...)...)
+	w.t.Cleanup(func() {
+		// Not by w.command, whose context has ended. Until nobody answers,
+		// for a busy server can let one go by.
+		if !wait(10*time.Second, func() bool { return exec.Command("tmux", "-S", s.socket, "kill-server").Run() != nil }) {
+			w.t.Error("the terminal stays")
+		}
+	})
 	return s
 }
 
@@ -265,11 +423,14 @@ func (s *terminal) ended() {
 func TestTerminal(t *testing.T) {
 	w := newWorld(t)
 	w.install()
-	s := w.terminal("claude", "sh", "-c", `test -t 0 && test -t 1 && stty size; read line; echo "got $line"; sleep 1000`)
+	s := w.terminal("claude", "sh", "-c", `test -t 0 && test -t 1 && stty size; read line; echo "got $line"
+		trap 'echo "now $(stty size)"' WINCH; while :; do sleep 0.1; done`)
 	s.expect("40 100")
 	s.press("hello")
 	s.press("Enter")
 	s.expect("got hello")
+	s.tmux("resize-window", "-x", "90", "-y", "30")
+	s.expect("now 30 90")
 	s.press("C-c")
 	s.ended()
 }

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"bufio"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -23,6 +24,7 @@ func TestTutorial(t *testing.T) {
 	w.env["PATH"] = w.in(".local", "bin") + ":" + w.env["PATH"]
 	w.env["HARNESS_SOURCE"], err = filepath.Abs("..")
 	w.must(err)
+	w.env["REGISTRY"] = w.registry() + "/you"
 	// Go keeps its caches.
 	goenv, err := exec.Command("go", "env", "GOCACHE", "GOMODCACHE").Output()
 	w.must(err)
@@ -59,6 +61,29 @@ func TestTutorial(t *testing.T) {
 	}
 }
 
+// registry starts an OCI registry and returns its address.
+func (w *world) registry() string {
+	w.t.Helper()
+	file := filepath.Join(w.root, "registry")
+	out, err := exec.Command("go", "build", "-o", file, "github.com/research-harness/harness/host/internal/oci/ocitest/registry").CombinedOutput()
+	if err != nil {
+		w.t.Fatalf("%v\n%s", err, out)
+	}
+	cmd := w.command(file)
+	stdin, err := cmd.StdinPipe()
+	w.must(err)
+	stdout, err := cmd.StdoutPipe()
+	w.must(err)
+	w.must(cmd.Start())
+	w.t.Cleanup(func() {
+		stdin.Close()
+		_ = cmd.Wait()
+	})
+	addr, err := bufio.NewReader(stdout).ReadString('\n')
+	w.must(err)
+	return strings.TrimSpace(addr)
+}
+
 // TestExamplePython builds the example in Python and takes it to the launcher.
 func TestExamplePython(t *testing.T) {
 	for _, needed := range [][]string{{"/usr/bin/python3", "-c", "import grpc, google.protobuf"}, {"protoc", "--version"}, {"make", "--version"}} {
@@ -85,8 +110,14 @@ func TestExamplePython(t *testing.T) {
 		harness frontend add ./harness-frontend-crush
 		harness frontend trust crush --yes
 		harness install --apply
-		agentbox crush hello`, "sh", source)
-	if r.code != 0 || !strings.HasSuffix(r.stdout, "crush --yolo hello\n") {
+		agentbox crush hello
+		agentbox --help | grep Crush
+		(agentbox nothing || true) 2>&1 | grep crush
+		harness frontend remove crush
+		sed -i 's/"crush"//' "$HOME/.config/research-harness/profile.toml"
+		harness install --apply
+		! find "$HOME/.config/research-harness" "$HOME/.local/libexec" -name '*crush*' | grep .`, "sh", source)
+	if r.code != 0 || !strings.Contains(r.stdout, "\ncrush --yolo hello\n") {
 		t.Fatalf("status %d\n%s%s", r.code, r.stdout, r.stderr)
 	}
 }

@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 }
 
 // sessionLimit is how long a session may take on a busy machine.
-const sessionLimit = 2 * time.Minute
+const sessionLimit = 5 * time.Minute
 
 // part returns the absolute path of a file that a variable, or else
 // something below this directory, names.

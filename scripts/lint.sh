@@ -27,7 +27,7 @@ echo "golangci-lint"
 packages=
 for module in $modules; do packages="$packages ./$module/..."; done
 # shellcheck disable=SC2086 # a list of words
-"$GOLANGCI_LINT" run $packages
+"$GOLANGCI_LINT" run --allow-parallel-runners $packages
 
 echo "links between documents"
 dead=$(git ls-files '*.md' | while read -r f; do

@@ -22,10 +22,17 @@ git git
 node nodejs
 npm npm
 make make
+curl curl
 protoc protobuf-compiler
 END
 # Debian's own Python serves the example of a plugin in another language.
 /usr/bin/python3 -c 'import grpc' 2>/dev/null || missing="$missing python3-grpcio"
+# Debian's too are the toolchains that are tried in a session. On another system
+# those tests are skipped.
+if command -v apt-get >/dev/null; then
+	[ -x /usr/bin/cargo ] || missing="$missing cargo"
+	/usr/bin/python3 -m ensurepip --version >/dev/null 2>&1 || missing="$missing python3-venv"
+fi
 if [ -n "$missing" ]; then
 	if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then
 		echo "test-setup: install these packages first:$missing" >&2
