@@ -40,7 +40,7 @@ type Start struct {
 
 // Prepare checks whether args, a frontend's command and its arguments, may
 // start, and returns how. An error is a refusal: one line that holds its
-// remedy. The first check that fails decides, in the order of the contract.
+// remedy. The first check that fails decides, in the order of the code.
 func Prepare(ctx context.Context, s *system.System, args []string) (*Start, error) {
 	home, err := s.Home()
 	if err != nil {

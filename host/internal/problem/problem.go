@@ -11,7 +11,7 @@ import (
 )
 
 // Error is a fault that the user can mend. Its text is one line,
-// "FILE: KEY: reason", as much of it as applies (contract, section 1).
+// "FILE: KEY: reason", as much of it as applies.
 type Error struct {
 	File   string // the file at fault, or empty
 	Key    string // the key, entry or path in it, or empty

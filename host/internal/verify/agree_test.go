@@ -153,7 +153,7 @@ func (m *machine) grow(r *rand.Rand) []string {
 func someHosts(r *rand.Rand) []string {
 	var out []string
 	for _, host := range []string{
-		"github.com", "api.anthropic.com", "anthropic.com", "notanthropic.com", "pypi.org", "files.pythonhosted.org", "evil.example", "github.com.evil.example",
+		"github.com", "api.anthropic.com", "anthropic.com", "notanthropic.com", "arxiv.org", "export.arxiv.org", "evil.example", "github.com.evil.example",
 		"registry.example", "1.1.1.1", "192.0.2.1", "localhost.example", "a.b.c.githubusercontent.com", "githubusercontent.com", "models.dev", "x.models.dev",
 	} {
 		out = append(out, host+":443")
