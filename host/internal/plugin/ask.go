@@ -134,7 +134,8 @@ func (h *Host) explain(ctx context.Context, p *process, err error) error {
 	}
 	h.Log.Debug("plugin failed", "file", p.file, "error", err)
 	switch {
-	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+	// gRPC has a clock of its own, which may be ahead of the context's.
+	case errors.Is(ctx.Err(), context.DeadlineExceeded), status.Code(err) == codes.DeadlineExceeded:
 		if p.firstLine() == "" {
 			return broken("gave no handshake within %s", h.Timeout)
 		}
